@@ -1,0 +1,41 @@
+"""Distributions as NumPy arrays, whichever family they come from.
+
+Count models give NumPy arrays and neural ones torch tensors; whoever decodes, mixes or measures calls
+``as_numpy`` at the door and is written once. Torch is never imported here: a tensor brings its own methods.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+def as_numpy(array: Any, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
+    """The values of an array or tensor; no copy where the type already fits."""
+    if not isinstance(array, np.ndarray) and hasattr(array, "detach"):
+        array = array.detach().cpu()
+        if str(array.dtype) == "torch.bfloat16":  # NumPy has no such type
+            array = array.float()
+        array = array.numpy()
+    return np.asarray(array, dtype=dtype)
+
+
+def logsumexp(logp: npt.NDArray[Any]) -> Floats:
+    """log Σ exp over the last axis, kept as an axis of length 1; a row of log 0 gives log 0."""
+    logp = np.asarray(logp, dtype=np.float64)
+    top = logp.max(axis=-1, keepdims=True)
+    top[~np.isfinite(top)] = 0.0
+    with np.errstate(divide="ignore"):
+        total: Floats = np.log(np.exp(logp - top).sum(axis=-1, keepdims=True)) + top
+    return total
+
+
+def normalise(logp_BV: npt.NDArray[Any]) -> Floats:
+    """Every row shifted so that its probabilities sum to 1; a row of log 0 stays as it is."""
+    total_B1 = logsumexp(logp_BV)
+    total_B1[~np.isfinite(total_B1)] = 0.0
+    return np.asarray(logp_BV, dtype=np.float64) - total_B1
