@@ -1,0 +1,117 @@
+"""What can be named: slot -> name -> "module:attribute", imported on first use.
+
+A new model, tokenizer or smoothing is one file plus one line here; another package adds its own through an
+entry point in the group ``nextword.<slot>``. The lazy registry of strings is lm-evaluation-harness's idea.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from nextword.core.errors import ConfigError, MissingPart
+
+SLOTS: dict[str, dict[str, str]] = {
+    # Families: an object with the protocol of `core.family`.
+    "model": {
+        "ngram": "nextword.ngram.family:FAMILY",
+        "unbounded": "nextword.ngram.unbounded:FAMILY",
+        "mixture": "nextword.models.mixing:FAMILY",
+    },
+    # Classes with `fit` that make a `contracts.Tokenizer`.
+    "tokenizer": {
+        "words": "nextword.text.words:Words",
+        "characters": "nextword.text.characters:Characters",
+        "bytes": "nextword.text.bytes:Bytes",
+        "bpe": "nextword.text.subwords:Bpe",
+        "unigram": "nextword.text.subwords:Unigram",
+    },
+    # Where an n-gram that was never seen gets its probability from.
+    "smoothing": {
+        "mle": "nextword.ngram.smoothing.mle:MaximumLikelihood",
+        "add": "nextword.ngram.smoothing.add:Add",
+        "laplace": "nextword.ngram.smoothing.add:Laplace",
+        "backoff": "nextword.ngram.smoothing.mle:Backoff",
+        "katz": "nextword.ngram.smoothing.katz:Katz",
+        "stupid": "nextword.ngram.smoothing.mle:Stupid",
+        "witten-bell": "nextword.ngram.smoothing.interpolated:WittenBell",
+        "absolute": "nextword.ngram.smoothing.interpolated:Absolute",
+        "kneser-ney": "nextword.ngram.smoothing.interpolated:KneserNey",
+        "modified-kneser-ney": "nextword.ngram.smoothing.interpolated:ModifiedKneserNey",
+    },
+    # Experiments of the lectures: a function (out, run) -> events.
+    "lab": {
+        "counts": "nextword.lab.counts:run",
+        "sparsity": "nextword.lab.sparsity:run",
+        "smoothing": "nextword.lab.smoothing:run",
+        "sums-to-one": "nextword.lab.sums_to_one:run",
+        "stopping": "nextword.lab.stopping:run",
+    },
+}
+
+
+def slots() -> list[str]:
+    """The names of all slots."""
+    return sorted(SLOTS)
+
+
+def names(slot: str) -> list[str]:
+    """What can be put into a slot: our own in their order, then plug-ins by name."""
+    own = _slot(slot)
+    return [*own, *sorted(set(_plugins(slot)) - set(own))]
+
+
+def find_path(slot: str, name: str) -> str:
+    """The "module:attribute" of a name; an unknown name is an error that suggests the nearest."""
+    own = _slot(slot)
+    if name in own:
+        return own[name]
+    plugins = _plugins(slot)
+    if name in plugins:
+        return plugins[name]
+    raise ConfigError(unknown(f"'{name}' is no {slot}", name, names(slot)))
+
+
+def find(slot: str, name: str) -> Any:
+    """The thing itself; its module is imported now."""
+    module, _, attribute = find_path(slot, name).partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "nextword":
+            raise
+        raise MissingPart(error.name, "all", f"the {slot} '{name}'") from error
+
+
+def unknown(sentence: str, name: str, allowed: Iterable[str]) -> str:
+    """``sentence``, the nearest of the allowed names, and all of them."""
+    allowed = list(allowed)
+    guess = nearest(name, allowed)
+    hint = f"did you mean '{guess}'? " if guess else ""
+    if not allowed:
+        return f"{sentence}; there is none to choose from"
+    return f"{sentence}; {hint}{'There' if hint else 'there'} are: {', '.join(allowed)}"
+
+
+def nearest(name: str, allowed: Iterable[str]) -> str | None:
+    """The allowed name that looks most like this one, if any does."""
+    folded = {choice.lower(): choice for choice in allowed}
+    found = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.5)
+    return folded[found[0]] if found else None
+
+
+def _slot(slot: str) -> dict[str, str]:
+    if slot not in SLOTS:
+        raise ConfigError(unknown(f"'{slot}' is no slot of the catalog", slot, slots()))
+    return SLOTS[slot]
+
+
+@cache
+def _plugins(slot: str) -> dict[str, str]:
+    """Names that other installed packages offer for a slot."""
+    from importlib.metadata import entry_points  # costs some milliseconds, and most names are our own
+
+    return {entry.name: entry.value for entry in entry_points(group=f"nextword.{slot}")}

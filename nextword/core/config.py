@@ -1,0 +1,206 @@
+"""Settings from TOML files and ``--set key=value``, checked before anything is read, and written back.
+
+A typo must never train for an hour: an unknown key is an error with the nearest name, a wrong value
+one sentence with the value found and what is allowed.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import tomllib
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from nextword.core.catalog import nearest
+from nextword.core.errors import ConfigError
+from nextword.core.settings import Settings
+
+Groups = Mapping[str, type[Settings]]  # "model" -> NgramSettings, "text" -> TextSettings, …
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_SHOWN = 80
+
+
+class Typed(str):
+    """A value as it was typed after ``--set key=``: TOML, and bare words are strings."""
+
+
+def parse_sets(assignments: Iterable[str]) -> dict[str, Any]:
+    """``["model.order=3", …]`` as a dictionary; a later one wins."""
+    found: dict[str, Any] = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals or not key.strip():
+            raise ConfigError(f"'--set {assignment}' has no value; write it as key=value, as in model.order=3")
+        found[key.strip()] = Typed(value.strip())
+    return found
+
+
+def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The tables of a TOML file as a tree."""
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise ConfigError(f"{os.fspath(path)} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigError(f"{os.fspath(path)} is not valid TOML: {error}") from error
+
+
+def parse_toml(text: str, name: str) -> dict[str, Any]:
+    """The tables of a TOML text; ``name`` is for the message."""
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{name} is not valid TOML: {error}") from error
+
+
+def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """``{"model": {"order": 3}}`` as ``{"model.order": 3}``."""
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        flat |= flatten(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+    return flat
+
+
+def build(groups: Groups, *sources: Mapping[str, Any]) -> dict[str, Settings]:
+    """Every group's settings from dotted keys; a later source wins over an earlier one."""
+    values: dict[str, dict[str, Any]] = {group: {} for group in groups}
+    for source in sources:
+        for key, value in source.items():
+            group, name = _locate(groups, key)
+            values[group][name] = _typed_value(value, groups[group].model_fields[name], key)
+    return {group: _validate(group, settings, values[group]) for group, settings in groups.items()}
+
+
+def keys(groups: Groups) -> list[str]:
+    """All settings there are, as they are written after ``--set``."""
+    return [f"{group}.{name}" for group, settings in groups.items() for name in settings.model_fields]
+
+
+def to_toml(groups: Mapping[str, Settings], head: Mapping[str, Any]) -> str:
+    """The complete configuration: every setting with its value, and what it means as a comment."""
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in head.items()]
+    for group, settings in groups.items():
+        lines += ["", f"[{_key(group)}]"]
+        for name, field in type(settings).model_fields.items():
+            comment = f"  # {field.description}" if field.description else ""
+            lines.append(f"{_key(name)} = {_value(getattr(settings, name))}{comment}")
+    return "\n".join(lines) + "\n"
+
+
+def _locate(groups: Groups, key: str) -> tuple[str, str]:
+    group, _, name = key.partition(".")
+    if group in groups and name in groups[group].model_fields:
+        return group, name
+    allowed = keys(groups)
+    near = [each for each in allowed if each.partition(".")[0] == group] or allowed
+    guess = nearest(name or key, [each.partition(".")[2] for each in near])
+    full = next((each for each in near if guess is not None and each.endswith(f".{guess}")), None)
+    hint = f"did you mean '{full}'? Allowed" if full else "allowed"
+    raise ConfigError(f"'{key}' is not a setting; {hint} are: {', '.join(near)}")
+
+
+def _typed_value(value: Any, field: FieldInfo, key: str) -> Any:
+    if isinstance(value, Typed):
+        value = _parse_value(str(value), field)
+    if isinstance(value, bool) and not _accepts(field.annotation, bool):
+        raise ConfigError(f"'{key}' is {_value(value)}, which is neither a number nor a word that it takes")
+    return value
+
+
+def _parse_value(text: str, field: FieldInfo) -> Any:
+    """TOML where it is TOML; otherwise, and for settings that are text, the words as they stand."""
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return text
+    if field.annotation is str and not isinstance(value, str):
+        return text
+    return value
+
+
+def _accepts(annotation: Any, wanted: type) -> bool:
+    if annotation is wanted or annotation is Any:
+        return True
+    return any(_accepts(part, wanted) for part in typing.get_args(annotation)) if _is_union(annotation) else False
+
+
+def _is_union(annotation: Any) -> bool:
+    return typing.get_origin(annotation) in (typing.Union, types.UnionType, typing.Annotated)
+
+
+def _validate(group: str, settings: type[Settings], values: dict[str, Any]) -> Settings:
+    try:
+        return settings(**values)
+    except ValidationError as error:
+        raise ConfigError(_sentence(group, error)) from error
+
+
+def _sentence(group: str, error: ValidationError) -> str:
+    """The first mistake as one sentence: the setting, the value found, what is allowed."""
+    first = error.errors(include_url=False)[0]
+    kind, context = first["type"], first.get("ctx", {})
+    name = ".".join([group, *(str(part) for part in first["loc"][:1])])
+    if not first["loc"]:  # a rule over several settings
+        return f"the settings of '{group}' do not go together: {_reason(first)}"
+    found = repr(first["input"]) if isinstance(first["input"], str) else _value(first["input"])
+    allowed = {
+        "greater_than_equal": "it must be {ge} or more",
+        "greater_than": "it must be more than {gt}",
+        "less_than_equal": "it must be {le} or less",
+        "less_than": "it must be less than {lt}",
+        "literal_error": "allowed are: {expected}",
+        "int_parsing": "it must be a whole number",
+        "int_type": "it must be a whole number",
+        "int_from_float": "it must be a whole number",
+        "float_parsing": "it must be a number",
+        "float_type": "it must be a number",
+        "bool_parsing": "it must be true or false",
+        "bool_type": "it must be true or false",
+        "string_type": "it must be a text",
+    }.get(kind, "{reason}")
+    limits = {key: _plain(value) for key, value in context.items() if key != "error"}
+    return f"'{name}' is {found[:_SHOWN]}; {allowed.format(**limits, reason=_reason(first))}"
+
+
+def _reason(first: Any) -> str:
+    cause = first.get("ctx", {}).get("error")
+    return str(cause) if cause is not None else str(first["msg"])
+
+
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _text(name)
+
+
+def _value(value: Any) -> str:
+    """A value as TOML."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return str(value) if math.isfinite(value) else ("nan" if math.isnan(value) else f"{value}")
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_value(item) for item in value) + "]"
+    return _text(str(value))
+
+
+def _text(text: str) -> str:
+    """A basic TOML string; everything that could end a line or a string is escaped."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else _escape(ord(c)) for c in escaped) + '"'
+
+
+def _escape(code: int) -> str:
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
