@@ -42,6 +42,12 @@ SLOTS: dict[str, dict[str, str]] = {
         "kneser-ney": "nextword.ngram.smoothing.interpolated:KneserNey",
         "modified-kneser-ney": "nextword.ngram.smoothing.interpolated:ModifiedKneserNey",
     },
+    # Ways to choose the next word: classes of the shape `decode.choose.Chooser`.
+    "decode": {
+        "greedy": "nextword.decode.choose:Greedy",
+        "sample": "nextword.decode.choose:Sample",
+        "beam": "nextword.decode.beam:Beam",
+    },
     # Experiments of the lectures: a function (out, run) -> events.
     "lab": {
         "counts": "nextword.lab.counts:run",
