@@ -1,0 +1,98 @@
+"""What we ask of the disk: room, whole writes, fsync, and errors as sentences with bytes and paths."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from nextword.core.errors import RunError
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
+_SYNC_FILE_RANGE_WRITE = 2
+
+
+def check_space(path: Path, need: int) -> None:
+    """Raise ``RunError`` with both numbers if the disk of ``path`` has less than ``need`` bytes free."""
+    folder = path
+    while not folder.exists():
+        folder = folder.parent
+    free = free_bytes(folder)
+    if free is not None and free < need:
+        raise RunError(
+            f"'{path}' needs {need:,} bytes, but its disk has {free:,} free; "
+            "free some space or choose another --out"
+        )
+
+
+def free_bytes(folder: Path) -> int | None:
+    """Bytes that this user may still write, where the system says."""
+    try:
+        status = os.statvfs(folder)
+    except (OSError, AttributeError):
+        return None
+    return status.f_bavail * status.f_frsize
+
+
+def translate(error: OSError, target: Path) -> RunError:
+    """A system error while writing, as one sentence with the path and, for a full disk, the bytes."""
+    reason = error.strerror or str(error)
+    if error.errno in FULL:
+        free = free_bytes(target.parent)
+        left = "" if free is None else f"; {free:,} bytes are free at '{target.parent}'"
+        return RunError(f"'{target}' could not be written ({reason}){left}; nothing was kept, make some room")
+    if error.errno in _FORBIDDEN:
+        return RunError(f"'{target}' cannot be written ({reason}); choose a folder that you may write to")
+    where = error.filename if isinstance(error.filename, str) else str(target)
+    return RunError(f"'{target}' could not be written ({reason} at '{where}'); nothing was kept")
+
+
+def write_all(descriptor: int, data: memoryview) -> None:
+    """Write every byte, however many calls the system takes."""
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def fsync_file(path: Path) -> None:
+    """Make the bytes of a file survive a loss of power."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def fsync_folder(path: Path) -> None:
+    """Make renames and new names in a folder survive a loss of power."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:  # some network file systems cannot fsync a folder
+        if error.errno not in (errno.EINVAL, errno.EBADF, errno.EOPNOTSUPP):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def begin_writeback(descriptor: int, start: int, size: int) -> None:
+    """Start, without waiting, to write this range of a file to disk, so that fsync has less left to do.
+
+    A hint: where the system has no such call, or refuses it, nothing changes.
+    """
+    function = _sync_file_range()
+    if function is not None:
+        function(descriptor, start, size, _SYNC_FILE_RANGE_WRITE)
+
+
+@cache
+def _sync_file_range() -> Callable[[int, int, int, int], int] | None:
+    try:
+        function = ctypes.CDLL(None).sync_file_range
+    except (OSError, AttributeError, TypeError):  # only Linux has it
+        return None
+    function.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint]
+    return function

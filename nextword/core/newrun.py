@@ -1,0 +1,251 @@
+"""A run that is being written: whole or not at all.
+
+Protocol: files go to a hidden sibling folder, each is hashed while it is written and fsynced, then the
+manifest, then the folder takes its place in one rename. Killed at any moment, there is the old run or the
+new one. Standard library only; arrays come in as buffers (`formats.npy` makes the ``.npy`` header).
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from nextword.core import disk, replace
+from nextword.core.errors import RunError
+from nextword.core.manifest import (
+    CHUNK,
+    MANIFEST,
+    FileRecord,
+    Manifest,
+    hash_file,
+    plain_size,
+    read_manifest,
+    safe_name,
+)
+from nextword.core.runnames import RUNS, mark_latest
+
+_WRITERS = 2
+
+
+class NewRun:
+    """A run that is being written; ``path`` is its temporary folder.
+
+    `write` and `later` hash while they write. Files put into ``path`` in any other way (by a library, by
+    worker processes) are found and hashed at the end.
+    """
+
+    def __init__(self, path: Path, target: Path) -> None:
+        self.path, self.target = path, target
+        self._records: dict[str, FileRecord] = {}
+        self._pending: list[Future[None]] = []
+        self._pool: ThreadPoolExecutor | None = None
+        self._lock = threading.Lock()
+
+    def write(self, name: str, *pieces: Any) -> None:
+        """Write one file from bytes-like pieces (str is UTF-8); a name is written once. Thread-safe."""
+        path = self._new_path(name)
+        digest, size = hashlib.sha256(), 0
+        with self._translated():
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            try:
+                for piece in pieces:
+                    data = memoryview(piece.encode() if isinstance(piece, str) else piece)
+                    view = data.cast("B") if data.nbytes else memoryview(b"")
+                    for start in range(0, len(view), CHUNK):
+                        chunk = view[start : start + CHUNK]
+                        digest.update(chunk)
+                        disk.write_all(descriptor, chunk)
+                        disk.begin_writeback(descriptor, size, len(chunk))
+                        size += len(chunk)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        with self._lock:
+            self._records[name] = FileRecord(size, digest.hexdigest())
+
+    def later(self, name: str, *pieces: Any) -> None:
+        """`write` in the background; what goes wrong is raised when the run is finished."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(_WRITERS, thread_name_prefix="run-writer")
+        self._pending.append(self._pool.submit(self.write, name, *pieces))
+
+    def write_json(self, name: str, value: Any) -> None:
+        """Write one JSON file, readable and with a final line end."""
+        self.write(name, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def need(self, size: int) -> None:
+        """Say now, with the bytes, if ``size`` bytes will not fit."""
+        disk.check_space(self.target, size)
+
+    def _new_path(self, name: str) -> Path:
+        path = self.path / safe_name(name)
+        if "/" in name:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def _wait(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)
+            for future in self._pending:
+                future.result()
+
+    def _abandon(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _finish(self) -> None:
+        """Everything on disk: other files hashed and fsynced, manifest, folder."""
+        self._wait()
+        with self._translated():
+            for name in _files_in(self.path):
+                if name not in self._records:
+                    safe_name(name)
+                    plain_size(self.path, name)
+                    self._records[name] = hash_file(self.path / name)
+                    disk.fsync_file(self.path / name)
+            created = max(time.time_ns(), _newest_created(self.target) + 1)
+            self.write(MANIFEST, Manifest(dict(self._records), created).to_json())
+            for folder in {self.path, *((self.path / name).parent for name in self._records)}:
+                disk.fsync_folder(folder)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise disk.translate(error, self.target) from error
+
+
+@contextmanager
+def new_run(path: str | os.PathLike[str], overwrite: bool = False, need: int = 0) -> Iterator[NewRun]:
+    """Write a run: ``with new_run("runs/x") as folder: folder.write("config.toml", text)``.
+
+    Enter it before the work: it takes the target's lock, so that a second trainer hears at once that the
+    folder is busy. On success the run stands at ``path``; on any exception nothing is left, and a run that
+    was there before is untouched. A run in a folder named ``runs`` becomes its ``latest``. ``need``: bytes
+    that must be free.
+    """
+    target = real_path(path)
+    made = _make_parents(target)
+    try:
+        with translating(target), replace.locked(target):
+            replace.repair(target)
+            replace.clean(target)
+            _check_replaceable(target, overwrite)
+            if need:
+                disk.check_space(target, need)
+            yield from _write_run(target, overwrite)
+            if target.parent.name == RUNS.name:
+                mark_latest(target)
+    except BaseException:
+        for folder in reversed(made):
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+def _write_run(target: Path, overwrite: bool) -> Iterator[NewRun]:
+    folder = NewRun(replace.temporary_sibling(target), target)
+    try:
+        yield folder
+        folder._finish()
+        _check_replaceable(target, overwrite)
+        replace.put_in_place(folder.path, target)
+    except BaseException:
+        folder._abandon()
+        replace.remove(folder.path)
+        raise
+
+
+def check_target(path: str | os.PathLike[str], overwrite: bool = False) -> None:
+    """Raise now, before any work, what `new_run` would raise: exists, busy, not a run, not writable."""
+    target = real_path(path)
+    parent = target.parent
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        why = "not writable" if parent.is_dir() else "not a folder"
+        raise RunError(f"'{target}' cannot be written: '{parent}' is {why}; choose another --out")
+    if replace.is_locked(target):
+        raise RunError(f"'{target}' is being written by another process; wait for it or choose another --out")
+    _check_replaceable(target, overwrite)
+
+
+def _check_replaceable(target: Path, overwrite: bool) -> None:
+    if not os.path.lexists(target):
+        return
+    if not target.is_dir():
+        raise RunError(f"'{target}' is a file, and a run is a folder; choose another --out")
+    if not any(target.iterdir()):
+        return
+    if not (target / MANIFEST).is_file():
+        raise RunError(
+            f"'{target}' holds files that are no nextword run, so it is left alone; choose another --out"
+        )
+    if not overwrite:
+        raise RunError(
+            f"'{target}' already holds a run; choose another --out or pass --overwrite to replace it"
+        )
+
+
+@contextmanager
+def translating(target: Path) -> Iterator[None]:
+    """Translate errors of the disk and of our own folders; an error of the caller's own files passes."""
+    try:
+        yield
+    except OSError as error:
+        name = error.filename if isinstance(error.filename, str) else ""
+        ours = name.startswith(str(target.parent / f".{target.name}."))
+        if ours or error.errno in (*disk.FULL, errno.EROFS):
+            raise disk.translate(error, target) from error
+        raise
+
+
+def _make_parents(target: Path) -> list[Path]:
+    """Create missing parents; returns those made, outermost first."""
+    missing = []
+    parent = target.parent
+    while not parent.exists():
+        missing.append(parent)
+        parent = parent.parent
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise disk.translate(error, target) from error
+    return missing[::-1]
+
+
+def _files_in(folder: Path) -> list[str]:
+    found = []
+    for root, _, names in os.walk(folder):
+        found += [Path(root, name).relative_to(folder).as_posix() for name in names]
+    return sorted(found)
+
+
+def _newest_created(target: Path) -> int:
+    """``created`` of the run this one replaces or follows, so that a clock set back changes no order."""
+    newest = 0
+    pointer = target.parent / ".latest"
+    with suppress(OSError, UnicodeDecodeError):
+        follows = target.parent / pointer.read_text()[:300].strip()
+        for folder in (follows, target):
+            with suppress(RunError):
+                newest = max(newest, read_manifest(folder).created)
+    return min(newest, time.time_ns() + 366 * 86_400 * 10**9)  # a wild future date is not handed on
+
+
+def real_path(path: str | os.PathLike[str]) -> Path:
+    """The absolute path of a run, links resolved, so that a linked run is replaced and not its link."""
+    text = os.fspath(path)
+    if not text or "\0" in text:
+        raise RunError(f"{text!r} is no path for a run; give a folder name")
+    return Path(os.path.realpath(text))
