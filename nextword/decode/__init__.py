@@ -1,0 +1,15 @@
+"""From distributions to words: one loop, and ways to choose.
+
+    generate(model, prompts, settings, tokenizer=None, source=None) -> Iterator[Token]    the only loop
+    collect(tokens) -> list[Generated]                whole rows, where nobody wants a stream
+    Token(row, id, logprob, text, reason)             one word as it comes; a row's last has a reason
+    Generated(row, ids, logprobs, text, reason)
+    DecodeSettings(decode="sample", max_tokens=…, …)  every value with its limits; `.seeded()` draws a seed
+    Greedy, Sample (choose.py), Beam (beam.py)        the slot "decode": greedy, sample, beam
+    temperature, top_k, top_p, min_p, typical, repeated, draw, uniform     sampling.py, pure functions
+    NoRepeat, Banned, MinTokens, Never, Penalty, limits_of      limits.py
+    AtEnd, MaxTokens, StopStrings, stops_of                     limits.py
+    TextStream(tokenizer, prompt, stop).push(id), .flush()      text.py
+
+Import them from their files, e.g. ``from nextword.decode.generate import generate``.
+"""

@@ -1,0 +1,146 @@
+"""The only generation loop: read the prompt, then word by word, yielding each as it comes.
+
+p(w1 … wn) = Π p(wi | w1 … wi-1), turned round: choose wi, read it, ask for the next distribution
+[XMU "Recap: next token prediction and auto-regressive models"]. Greedy, sample and beam are ways to choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from nextword.core.catalog import find
+from nextword.core.contracts import LanguageModel, State, Tokenizer
+from nextword.decode.choose import Chooser, Job, Token
+from nextword.decode.limits import Limit, limits_of, stops_of
+from nextword.decode.sampling import Ints
+from nextword.decode.settings import DecodeSettings
+from nextword.decode.text import TextStream
+from nextword.models.distributions import as_numpy
+
+__all__ = ["DecodeSettings", "Generated", "Token", "collect", "generate"]
+
+
+@dataclass(frozen=True)
+class Generated:
+    """One finished text."""
+
+    row: int
+    ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    text: str
+    reason: str
+
+    @property
+    def logprob(self) -> float:
+        """log p of the whole text by the model."""
+        return float(sum(self.logprobs))
+
+
+def generate(
+    model: LanguageModel,
+    prompts: Sequence[Sequence[int]] = ((),),
+    settings: DecodeSettings | None = None,
+    tokenizer: Tokenizer | None = None,
+    source: Any = None,
+) -> Iterator[Token]:
+    """Continue each prompt (ids without START); tokens come as they are chosen, rows mixed.
+
+    Text t of prompt i has row ``i * texts + t``, where `texts` is the number of samples (sample), of best
+    hypotheses (beam) or 1 (greedy). With a tokenizer the tokens carry their text, cut before a stop text.
+    """
+    settings = (settings or DecodeSettings()).seeded()
+    way: type[Chooser] = find("decode", settings.decode)
+    limits, stop = limits_of(settings, tokenizer), stops_of(settings, tokenizer)
+    streams: dict[int, TextStream] = {}
+    for jobs, places in _batches(prompts, settings, way):
+        chooser = way(settings, jobs, stop)
+        state = _read(model, [prompts[place] for place in places], source, places, len(prompts))
+        for token in _loop(model, chooser, limits, state):
+            if tokenizer is None:
+                yield token
+                continue
+            if token.row not in streams:
+                prompt = prompts[token.row // way.texts(settings)]
+                streams[token.row] = TextStream(tokenizer, prompt, settings.stop)
+            yield _with_text(token, streams)
+
+
+def collect(tokens: Iterable[Token]) -> list[Generated]:
+    """All tokens as whole texts, in the order of their rows."""
+    rows: dict[int, list[Token]] = {}
+    for token in tokens:
+        rows.setdefault(token.row, []).append(token)
+    return [
+        Generated(
+            row,
+            tuple(token.id for token in found),
+            tuple(token.logprob for token in found),
+            "".join(token.text for token in found),
+            found[-1].reason,
+        )
+        for row, found in sorted(rows.items())
+    ]
+
+
+def _loop(model: LanguageModel, chooser: Chooser, limits: Limit, state: State) -> Iterator[Token]:
+    """Distribution, limits, choice, step; until no row goes on."""
+    logp_RV = as_numpy(model.next(state), np.float64)
+    while True:
+        allowed_RV = logp_RV.copy()
+        limits(allowed_RV, chooser.rows)
+        choice = chooser.choose(logp_RV, allowed_RV)
+        yield from choice.tokens
+        if not len(choice.ids):
+            return
+        if not np.array_equal(choice.parents, np.arange(len(logp_RV))):
+            state = model.reorder(state, choice.parents)
+        step, state = model.step(choice.ids, state)
+        logp_RV = as_numpy(step, np.float64)
+
+
+def _batches(
+    prompts: Sequence[Sequence[int]], settings: DecodeSettings, way: type[Chooser]
+) -> Iterator[tuple[list[Job], list[int]]]:
+    """Jobs of a bounded number of rows, and the prompt that each continues."""
+    texts = way.texts(settings)
+    if way.split(settings):
+        starts, size = list(range(len(prompts) * texts)), settings.batch
+    else:
+        starts, size = list(range(0, len(prompts) * texts, texts)), settings.batch // settings.beam_size
+    size = max(1, size)
+    for first in range(0, len(starts), size):
+        rows = starts[first : first + size]
+        places = [row // texts for row in rows]
+        yield [Job(row, tuple(map(int, prompts[i]))) for row, i in zip(rows, places, strict=True)], places
+
+
+def _read(
+    model: LanguageModel, prompts: Sequence[Sequence[int]], source: Any, places: list[int], count: int
+) -> State:
+    """The state after the prompts: one parallel `score` of each, then copied to its rows."""
+    if source is not None:  # a source belongs to each prompt: read all, keep the rows of this batch
+        state = model.reorder(model.start(count, source), np.array(places, dtype=np.int64))
+        rows = np.arange(len(places), dtype=np.int64)
+    else:
+        distinct = sorted(set(places))
+        rows = np.array([distinct.index(place) for place in places], dtype=np.int64)
+        prompts = [prompts[places.index(place)] for place in distinct]
+        state = model.start(len(distinct))
+    lengths = np.array([len(prompt) for prompt in prompts], dtype=np.int64)
+    if lengths.any():
+        ids: Ints = np.zeros((len(prompts), int(lengths.max())), dtype=np.int64)
+        for row, prompt in enumerate(prompts):
+            ids[row, : len(prompt)] = prompt
+        state = model.score(ids, lengths, state)[1]
+    return state if np.array_equal(rows, np.arange(len(prompts))) else model.reorder(state, rows)
+
+
+def _with_text(token: Token, streams: dict[int, TextStream]) -> Token:
+    text = streams[token.row].push(token.id)
+    if token.reason:
+        text += streams.pop(token.row).flush()
+    return replace(token, text=text)

@@ -1,0 +1,213 @@
+"""What may not be written, and when to stop: small objects that go together.
+
+A limit takes probability away; a stop rule gives the reason to stop, or nothing. Does END come at all?
+[XMU "Stopping"] Both look only at what has been written, so that samples and hypotheses use them alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from nextword.core.contracts import END, START, UNKNOWN, Tokenizer
+from nextword.core.errors import ConfigError
+from nextword.decode.sampling import repeated
+from nextword.decode.settings import DecodeSettings
+from nextword.models.distributions import Floats
+
+
+@dataclass
+class Written:
+    """One row so far: the prompt, and the words written after it."""
+
+    prompt: tuple[int, ...] = ()
+    ids: list[int] = field(default_factory=list)
+
+    @property
+    def all(self) -> list[int]:
+        """The prompt and the words."""
+        return [*self.prompt, *self.ids]
+
+
+class Limit(Protocol):
+    """Changes ``logp_BV`` in place, seeing what each row has written."""
+
+    def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
+        """Take probability away."""
+        ...
+
+
+class StopRule(Protocol):
+    """Says why a row stops after its last word."""
+
+    def __call__(self, row: Written) -> str:
+        """``end``, ``length``, ``stop`` or, to go on, nothing."""
+        ...
+
+
+@dataclass(frozen=True)
+class Never:
+    """These words are never written (START, and UNKNOWN unless it is asked for)."""
+
+    ids: tuple[int, ...]
+
+    def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
+        """In every row."""
+        logp_BV[:, list(self.ids)] = -np.inf
+
+
+@dataclass(frozen=True)
+class MinTokens:
+    """No END before so many words."""
+
+    count: int
+
+    def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
+        """In rows that are too short."""
+        short = [row for row, written in enumerate(rows) if len(written.ids) < self.count]
+        logp_BV[short, END] = -np.inf
+
+
+@dataclass(frozen=True)
+class NoRepeat:
+    """No sequence of `size` words comes twice, prompt included (Paulus et al. 2018)."""
+
+    size: int
+
+    def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
+        """What would complete a sequence that is already there."""
+        for row, written in enumerate(rows):
+            logp_BV[row, self._completions(np.asarray(written.all, dtype=np.int64))] = -np.inf
+
+    def _completions(self, ids: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[int]:
+        if len(ids) < self.size:
+            return []
+        windows = np.lib.stride_tricks.sliding_window_view(ids, self.size)
+        same = (windows[:, :-1] == ids[len(ids) - self.size + 1 :]).all(axis=1)
+        return [int(word) for word in windows[same, -1]]
+
+
+class Banned:
+    """Sequences of ids that are never completed."""
+
+    def __init__(self, sequences: Iterable[Sequence[int]]) -> None:
+        self.sequences = sorted({tuple(int(word) for word in ids) for ids in sequences if len(ids)})
+        self.single = [ids[0] for ids in self.sequences if len(ids) == 1]
+        self.longer = [ids for ids in self.sequences if len(ids) > 1]
+
+    def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
+        """What would complete a banned sequence."""
+        logp_BV[:, self.single] = -np.inf
+        if self.longer:
+            for row, written in enumerate(rows):
+                ids = tuple(written.all)
+                last = [words[-1] for words in self.longer if ids[1 - len(words) :] == words[:-1]]
+                logp_BV[row, last] = -np.inf
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """The repetition penalty on every word that is already there, prompt included."""
+
+    value: float
+
+    def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
+        """Every word of the row so far."""
+        logp_BV[:] = repeated(logp_BV, [written.all for written in rows], self.value)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Several limits as one. A row that is left with no word at all may only end."""
+
+    parts: tuple[Limit, ...]
+
+    def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
+        """One after another."""
+        for part in self.parts:
+            part(logp_BV, rows)
+        stuck = np.isneginf(logp_BV).all(axis=1)
+        logp_BV[stuck, END] = 0.0
+
+
+@dataclass(frozen=True)
+class AtEnd:
+    """Stop after END."""
+
+    def __call__(self, row: Written) -> str:
+        """``end`` after END."""
+        return "end" if row.ids and row.ids[-1] == END else ""
+
+
+@dataclass(frozen=True)
+class MaxTokens:
+    """Stop after so many words."""
+
+    count: int
+
+    def __call__(self, row: Written) -> str:
+        """``length`` when it is long enough."""
+        return "length" if len(row.ids) >= self.count else ""
+
+
+@dataclass(frozen=True)
+class StopStrings:
+    """Stop when the text written (not the prompt) holds one of these strings."""
+
+    strings: tuple[str, ...]
+    decode: Callable[[Iterable[int]], str]
+
+    def __call__(self, row: Written) -> str:
+        """``stop`` when a stop text is there."""
+        # A character is at most 4 tokens (bytes), so the tail holds any stop text that ends here.
+        tail = row.ids[-4 * max(map(len, self.strings)) - 4 :]
+        text = self.decode(tail)
+        return "stop" if any(string in text for string in self.strings) else ""
+
+
+@dataclass(frozen=True)
+class FirstOf:
+    """The first rule that gives a reason."""
+
+    rules: tuple[StopRule, ...]
+
+    def __call__(self, row: Written) -> str:
+        """The first reason, or nothing."""
+        return next((reason for rule in self.rules if (reason := rule(row))), "")
+
+
+def limits_of(settings: DecodeSettings, tokenizer: Tokenizer | None = None) -> Limits:
+    """The limits that settings ask for; banned words need the tokenizer."""
+    parts: list[Limit] = [Never((START,) if settings.unknown else (START, UNKNOWN))]
+    if settings.repetition_penalty != 1:
+        parts.append(Penalty(settings.repetition_penalty))
+    if settings.min_tokens:
+        parts.append(MinTokens(settings.min_tokens))
+    if settings.no_repeat:
+        parts.append(NoRepeat(settings.no_repeat))
+    if settings.ban:
+        parts.append(Banned(_spellings(settings.ban, _needed(tokenizer, "decode.ban"))))
+    return Limits(tuple(parts))
+
+
+def stops_of(settings: DecodeSettings, tokenizer: Tokenizer | None = None) -> FirstOf:
+    """The stop rules that settings ask for; stop texts need the tokenizer."""
+    rules: list[StopRule] = [AtEnd()]
+    if settings.stop:
+        rules.append(StopStrings(settings.stop, _needed(tokenizer, "decode.stop").decode))
+    return FirstOf((*rules, MaxTokens(settings.max_tokens)))
+
+
+def _needed(tokenizer: Tokenizer | None, setting: str) -> Tokenizer:
+    if tokenizer is None:
+        raise ConfigError(f"'{setting}' holds texts, which need a tokenizer; pass the run's tokenizer")
+    return tokenizer
+
+
+def _spellings(words: Sequence[str], tokenizer: Tokenizer) -> list[list[int]]:
+    """The ids of each word, alone and after a space; what the vocabulary lacks cannot be written anyway."""
+    found = [list(map(int, tokenizer.encode(form))) for word in words for form in (word, " " + word)]
+    return [ids for ids in found if ids and UNKNOWN not in ids]

@@ -1,0 +1,116 @@
+"""Sampling: what each adjustment keeps, and that the draw follows the distribution."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from nextword.decode.sampling import draw, min_p, repeated, temperature, top_k, top_p, typical, uniform
+from nextword.models.distributions import normalise
+
+shapes = st.tuples(st.integers(1, 4), st.integers(2, 30))
+rows = hnp.arrays(np.float64, shapes, elements=st.floats(-30, 0)).map(normalise)
+
+
+def kept(logp):
+    return np.isfinite(logp)
+
+
+@given(logp=rows, k=st.integers(1, 40))
+def test_top_k_keeps_exactly_k_words_and_none_is_less_likely_than_one_left_out(logp, k):
+    after = top_k(logp, k)
+    k = min(k, logp.shape[1])
+    assert (kept(after).sum(axis=1) == k).all()
+    assert np.allclose(np.exp(after).sum(axis=1), 1)
+    for before, mask in zip(logp, kept(after), strict=True):
+        assert mask.all() or before[mask].min() >= before[~mask].max()
+
+
+@given(logp=rows, mass=st.floats(0.01, 1))
+def test_top_p_keeps_the_smallest_set_that_has_the_mass(logp, mass):
+    for before, mask in zip(logp, kept(top_p(logp, mass)), strict=True):
+        p = np.exp(before)
+        assert p[mask].sum() >= mass - 1e-9
+        assert mask.sum() == 1 or p[mask].sum() - p[mask].min() < mass + 1e-9
+        assert mask.all() or before[mask].min() >= before[~mask].max()
+
+
+@given(logp=rows, share=st.floats(0.001, 1))
+def test_min_p_keeps_words_with_their_share_of_the_best(logp, share):
+    p = np.exp(logp)
+    edge = np.abs(p - share * p.max(axis=1, keepdims=True)) < 1e-12
+    assert ((kept(min_p(logp, share)) == (p >= share * p.max(axis=1, keepdims=True))) | edge).all()
+
+
+@given(logp=rows, mass=st.floats(0.01, 0.99))
+def test_typical_keeps_the_words_nearest_the_entropy(logp, mass):
+    for before, mask in zip(logp, kept(typical(logp, mass)), strict=True):
+        p = np.exp(before)
+        distance = np.abs(-before + (p * before).sum())
+        assert p[mask].sum() >= mass - 1e-9
+        assert mask.all() or distance[mask].max() <= distance[~mask].min() + 1e-12
+
+
+@given(logp=rows)
+def test_every_adjustment_leaves_distributions(logp):
+    heated = (temperature(logp, 0.3), temperature(logp, 0))
+    for after in (*heated, top_p(logp, 0.5), min_p(logp, 1.0), typical(logp, 0.2)):
+        assert np.allclose(np.exp(after).sum(axis=1), 1)
+
+
+def test_temperature_is_a_power_and_zero_is_the_peak():
+    p = np.array([[0.5, 0.3, 0.2]])
+    assert np.allclose(np.exp(temperature(np.log(p), 0.5)), p**2 / (p**2).sum())
+    assert np.array_equal(np.exp(temperature(np.log(p), 0)), [[1, 0, 0]])
+
+
+def test_neutral_values_change_nothing():
+    logp = normalise(np.random.default_rng(0).normal(size=(3, 9)))
+    for after in (temperature(logp, 1), top_k(logp, 0), top_p(logp, 1), min_p(logp, 0), typical(logp, 1)):
+        assert after is logp
+    assert repeated(logp, [[1], [], []], 1) is logp
+
+
+def test_repetition_penalty_lowers_seen_words_only():
+    logp = np.log(np.full((2, 4), 0.25))
+    after = repeated(logp, [[3, 3], []], 2.0)
+    assert after[0, 3] < after[0, 0] == after[0, 1]
+    assert np.allclose(after[1], logp[1])
+
+
+def test_draw_agrees_with_the_distribution_by_chi_square():
+    logp = normalise(np.random.default_rng(1).normal(size=(1, 20)) * 2)
+    draws = 100_000
+    numbers = np.random.default_rng(2).random(draws)
+    counts = np.bincount(draw(np.repeat(logp, draws, axis=0), numbers), minlength=20)
+    expected = np.exp(logp[0]) * draws
+    chi_square = ((counts - expected) ** 2 / expected).sum()
+    assert chi_square < 43.8  # 19 degrees of freedom, p = 0.001
+
+
+def test_counter_based_numbers_are_uniform_and_independent_of_each_other():
+    numbers = np.array([[uniform(7, sample, place) for place in range(100)] for sample in range(100)])
+    counts, _ = np.histogram(numbers, bins=20, range=(0, 1))
+    assert ((counts - 500) ** 2 / 500).sum() < 43.8
+    assert len(np.unique(numbers)) == 10_000
+    assert abs(np.corrcoef(numbers[:, 0], numbers[:, 1])[0, 1]) < 0.35
+
+
+def test_draw_never_takes_a_word_of_probability_zero():
+    logp = np.log([[0.5, 1e-300, 0.5]])
+    logp[0, 1] = -np.inf
+    for number in (0.0, 0.5, 1 - 2**-53):
+        assert draw(logp, [number])[0] in (0, 2)
+    assert draw(np.array([[-np.inf, 0.0, -np.inf]]), [1 - 2**-53])[0] == 1
+
+
+@pytest.mark.parametrize("size", [7, 1000, 30_001])
+def test_adjusted_rows_are_bit_equal_in_any_batch(size):
+    logp = normalise(np.random.default_rng(3).normal(size=(5, size)))
+    for adjust in (lambda x: temperature(x, 0.7), lambda x: top_k(x, 5), lambda x: top_p(x, 0.9),
+                   lambda x: typical(x, 0.9), normalise):
+        together = adjust(logp)
+        assert all(np.array_equal(adjust(logp[row : row + 1])[0], together[row]) for row in range(5))
