@@ -2,7 +2,7 @@
 
 Protocol: files go to a hidden sibling folder, each is hashed while it is written and fsynced, then the
 manifest, then the folder takes its place in one rename. Killed at any moment, there is the old run or the
-new one. Standard library only; arrays come in as buffers (`formats.npy` makes the ``.npy`` header).
+new one. Standard library only; arrays come in as buffers, and the ``.npy`` header is made here.
 """
 
 from __future__ import annotations
@@ -78,6 +78,11 @@ class NewRun:
             self._pool = ThreadPoolExecutor(_WRITERS, thread_name_prefix="run-writer")
         self._pending.append(self._pool.submit(self.write, name, *pieces))
 
+    def write_array(self, name: str, array: Any, wait: bool = True) -> None:
+        """Write a NumPy array as a ``.npy`` file; with ``wait=False`` in the background, as `later`."""
+        whole = array if array.flags.c_contiguous else array.copy(order="C")
+        (self.write if wait else self.later)(name, npy_header(whole), whole)
+
     def write_json(self, name: str, value: Any) -> None:
         """Write one JSON file, readable and with a final line end."""
         self.write(name, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
@@ -123,6 +128,15 @@ class NewRun:
             yield
         except OSError as error:
             raise disk.translate(error, self.target) from error
+
+
+def npy_header(array: Any) -> bytes:
+    """The first bytes of a ``.npy`` file (format 1.0) of an array in C order; the data follow as they are."""
+    if array.dtype.hasobject:
+        raise TypeError(f"an array of {array.dtype} holds Python objects, which are never written")
+    fields = f"{{'descr': {array.dtype.str!r}, 'fortran_order': False, 'shape': {tuple(array.shape)!r}, }}"
+    text = fields + " " * (-(len(fields) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode("ascii")
 
 
 @contextmanager

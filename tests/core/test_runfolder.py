@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nextword.core import replace
@@ -61,6 +62,32 @@ def test_a_run_reads_back_what_was_written(tmp_path: Path) -> None:
     assert run.read_text("by-hand.txt") == "found at the end"
     assert "words.bin" in run
     assert hidden(tmp_path / "a" / "b") == []
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(7, dtype=np.int32),
+        np.zeros(0, dtype=np.float32),
+        np.arange(24, dtype=np.uint64).reshape(2, 3, 4),
+        np.arange(24, dtype=np.float32).reshape(4, 6)[:, ::2],
+        np.float64(3.5).reshape(()),
+    ],
+    ids=str,
+)
+def test_arrays_read_back_with_numpy(tmp_path: Path, array: np.ndarray) -> None:
+    with new_run(tmp_path / "run") as folder:
+        folder.write_array("now.npy", array)
+        folder.write_array("later.npy", array, wait=False)
+        with pytest.raises(TypeError, match="Python objects"):
+            folder.write_array("never.npy", np.array([object()]))
+    for name in ("now.npy", "later.npy"):
+        back = np.load(open_run(tmp_path / "run").file(name), allow_pickle=False)
+        assert back.dtype == array.dtype
+        np.testing.assert_array_equal(back, array)
+    plain = tmp_path / "plain.npy"
+    np.save(plain, np.ascontiguousarray(array).reshape(array.shape))
+    assert plain.read_bytes() == (tmp_path / "run" / "now.npy").read_bytes()
 
 
 def test_equal_files_give_equal_fingerprints(tmp_path: Path) -> None:
