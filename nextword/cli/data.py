@@ -1,0 +1,49 @@
+"""``nextword data``: the corpora there are, and what is wrong with a file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nextword.cli import progress, show
+from nextword.cli.options import Debug, Json, Sets
+
+app = typer.Typer(help="List, get and check text.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("list")
+def list_corpora(debug: Debug = False, json: Json = False) -> None:
+    """The corpora that can be named instead of a file."""
+    from nextword.api import corpora
+
+    rows = corpora.listed()
+    show.as_json(rows) if json else show.table(rows)
+
+
+@app.command("get")
+def get(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A corpus.")],
+    out: Annotated[str, typer.Option("-o", "--out", metavar="FILE", help="Where to write its text.")],
+    debug: Debug = False,
+    json: Json = False,
+) -> None:
+    """Write a corpus as one text file."""
+    from nextword.api import corpora
+
+    done = corpora.get(name, out)
+    show.as_json(done) if json else show.result(done["path"])
+
+
+@app.command("check")
+def check(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files, folders or corpora.")],
+    sets: Sets = None,
+    debug: Debug = False,
+    json: Json = False,
+) -> None:
+    """Lines, tokens, duplicates, longest line, unknown words, encoding problems, with advice."""
+    from nextword.api import corpora
+
+    report = progress.follow(corpora.checking(files, sets or ()))
+    show.as_json(report.to_json()) if json else show.result(str(report))

@@ -1,0 +1,30 @@
+"""``nextword list`` and ``nextword presets``: what can be named."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nextword.cli import show
+from nextword.cli.options import Debug, Json
+
+
+def list_slot(
+    slot: Annotated[str | None, typer.Argument(metavar="[SLOT]", help="model, tokenizer, smoothing, …")] = None,
+    debug: Debug = False,
+    json: Json = False,
+) -> None:
+    """List the slots of the catalog, or what fits into one."""
+    from nextword.api import naming
+
+    rows = naming.slots() if slot is None else naming.names(slot)
+    show.as_json(rows) if json else show.table(rows)
+
+
+def presets(debug: Debug = False, json: Json = False) -> None:
+    """List the models that `--model` takes."""
+    from nextword.api import naming
+
+    rows = naming.presets()
+    show.as_json(rows) if json else show.table(rows)

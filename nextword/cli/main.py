@@ -1,0 +1,110 @@
+"""Where the command line begins and ends: one sentence for a mistake, and the exit codes.
+
+0 done; 1 a wrong value or bad input; 2 what the parser refuses; 128 + n after signal n. A traceback is shown
+with ``--debug`` only.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+import typer
+
+from nextword.cli import options
+from nextword.cli.app import app
+from nextword.core.errors import NextwordError
+from nextword.core.printable import printable
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived: unwind, so that nothing half-written stays."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the program and exit with its code."""
+    _prepare_streams()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _first_signal)
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = _quiet_pipe()
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command in this process; returns the exit code."""
+    options.reset()
+    try:
+        result = app(args=list(arguments), prog_name="nextword", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except typer.Exit as stop:
+        return stop.exit_code
+    except KeyboardInterrupt:
+        return _fail("stopped", 128 + signal.SIGINT)
+    except Terminated:
+        return _fail("terminated", 128 + signal.SIGTERM)
+    except BrokenPipeError:
+        return _quiet_pipe()
+    except NextwordError as error:
+        return _fail(str(error), 1)
+    except OSError as error:
+        place = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, (str, bytes)) else ""
+        return _fail(f"{place}{error.strerror or error}", 1)
+    except MemoryError:
+        return _fail("the memory is not enough; set a limit that is kept, as in --set train.memory=500M", 1)
+    except RecursionError as error:
+        return _fail(f"the input is nested too deeply ({error})", 1)
+    except Exception as error:
+        return _other(error)
+
+
+def _other(error: Exception) -> int:
+    """The parser's own refusals show themselves; anything else is our mistake and says so."""
+    show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
+    if callable(show) and isinstance(code, int):
+        show()
+        return code
+    if type(error).__name__ == "Abort":
+        return _fail("stopped", 128 + signal.SIGINT)
+    return _fail(f"internal error, please report it: {type(error).__name__}: {error} (--debug shows where)", 1)
+
+
+def _fail(sentence: str, code: int) -> int:
+    if options.debug():
+        import traceback
+
+        traceback.print_exc()
+    print(f"nextword: {printable(sentence)}", file=sys.stderr)
+    return code
+
+
+def _quiet_pipe() -> int:
+    """The reader has gone (``| head``): no message, and nothing more is written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 128 + signal.SIGPIPE
+
+
+def _prepare_streams() -> None:
+    """UTF-8 whatever the locale says; what cannot be written is escaped on standard error."""
+    for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors=errors)
+
+
+def _first_signal(number: int, frame: FrameType | None) -> None:
+    """Unwind on the first signal; a second one ends the program at once."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, _second_signal)
+    raise KeyboardInterrupt if number == signal.SIGINT else Terminated
+
+
+def _second_signal(number: int, frame: FrameType | None) -> None:
+    os._exit(128 + number)

@@ -1,0 +1,59 @@
+"""``nextword eval`` and ``nextword score``: how well a model predicts a text."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from nextword.cli import progress, show
+from nextword.cli.options import Debug, Json, RunName, TextFile
+
+
+class By(StrEnum):
+    """What gets a number of its own."""
+
+    line = "line"
+    token = "token"
+
+
+class Format(StrEnum):
+    """How rows are written."""
+
+    tsv = "tsv"
+    jsonl = "jsonl"
+
+
+def evaluate(
+    run: RunName,
+    data: Annotated[list[str], typer.Argument(metavar="DATA...", help="Files, folders or corpora.")],
+    debug: Debug = False,
+    json: Json = False,
+) -> None:
+    """Measure a run on text: perplexity, bits per byte, unknown words, signature."""
+    from nextword.api import verbs
+
+    report = progress.follow(verbs.evaluating(run, data))
+    show.as_json(report.to_json()) if json else show.result(str(report))
+
+
+def score(
+    run: RunName,
+    file: TextFile = "-",
+    by: Annotated[By, typer.Option(help="One row a line or a token.")] = By.line,
+    log10: Annotated[bool, typer.Option("--log10", help="Logarithms of base 10, as KenLM's.")] = False,
+    no_bos: Annotated[bool, typer.Option("--no-bos", help="Lines do not begin a sequence.")] = False,
+    no_eos: Annotated[bool, typer.Option("--no-eos", help="Lines do not end a sequence.")] = False,
+    format: Annotated[Format, typer.Option(help="How rows are written.")] = Format.tsv,  # noqa: A002
+    debug: Debug = False,
+    json: Json = False,
+) -> None:
+    """Score every line of a text: log-probability, tokens, unknown words, the line."""
+    from nextword.api import scoring
+
+    style = scoring.Style(by=by.value, log10=log10, begin=not no_bos, end=not no_eos, format=format.value)
+    if json:
+        show.as_json(scoring.whole(run, file, style))
+    else:
+        show.stream(scoring.rows(run, file, style))

@@ -1,0 +1,77 @@
+"""Arguments and options that several commands share, and the two switches every command has."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+_debug = False
+
+
+def reset() -> None:
+    """Before a command: no traceback unless the user asks for it."""
+    global _debug
+    _debug = bool(os.environ.get("NEXTWORD_DEBUG"))
+
+
+def debug() -> bool:
+    """Whether ``--debug`` was given."""
+    return _debug
+
+
+def _set_debug(value: bool) -> bool:
+    global _debug
+    _debug = _debug or value
+    return value
+
+
+def _complete_run(incomplete: str) -> list[str]:
+    from nextword.core.runnames import list_runs
+
+    return [name for name in ["latest", *(run.name for run in list_runs())] if name.startswith(incomplete)]
+
+
+def _complete_model(incomplete: str) -> list[str]:
+    from nextword.models.presets import names
+
+    return [name for name in ["auto", *names()] if name.startswith(incomplete)]
+
+
+def _complete_tokenizer(incomplete: str) -> list[str]:
+    from nextword.core.catalog import names
+
+    return [name for name in names("tokenizer") if name.startswith(incomplete)]
+
+
+RunName = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN", help="A run: a folder, a name under runs/, or 'latest'.", autocompletion=_complete_run
+    ),
+]
+TextFile = Annotated[str, typer.Argument(metavar="[FILE|-]", help="A text file; - reads standard input.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Debug = Annotated[
+    bool, typer.Option("--debug", help="Show where an error comes from.", callback=_set_debug, is_eager=True)
+]
+Model = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="A family or preset (`nextword presets`).", autocompletion=_complete_model),
+]
+TokenizerName = Annotated[
+    str | None,
+    typer.Option(
+        "--tokenizer",
+        metavar="NAME|FILE",
+        help="words, characters, bytes, bpe, unigram, or a file.",
+        autocompletion=_complete_tokenizer,
+    ),
+]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Set anything, as in model.order=3; may be repeated."),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a run that is there.")]
+OutFile = Annotated[str | None, typer.Option("-o", "--out", metavar="FILE", help="Where to write it.")]

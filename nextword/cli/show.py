@@ -1,0 +1,98 @@
+"""How things are printed: results on standard output, notes on standard error, one JSON object on request."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from nextword.core.printable import printable
+
+
+def result(text: str) -> None:
+    """One result for people; control characters are written out."""
+    sys.stdout.write(printable(text) + "\n")
+
+
+def note(text: str) -> None:
+    """One sentence beside the results."""
+    sys.stderr.write(printable(text) + "\n")
+
+
+def next_command(command: str) -> None:
+    """What one would naturally do next."""
+    note(f"next: {command}")
+
+
+def as_json(value: Any) -> None:
+    """One JSON value on one line; what JSON has no number for is null."""
+    sys.stdout.write(json.dumps(_finite(value), ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows with one heading, columns as wide as their widest cell; numbers stand to the right."""
+    if not rows:
+        return
+    columns = list(rows[0])
+    cells = [[_cell(row.get(column)) for column in columns] for row in rows]
+    right = [all(isinstance(row.get(column), (int, float, type(None))) for row in rows) for column in columns]
+    widths = [max(len(line[i]) for line in [columns, *cells]) for i in range(len(columns))]
+    for line in [columns, *cells]:
+        padded = (
+            text.rjust(width) if number else text.ljust(width)
+            for text, width, number in zip(line, widths, right, strict=True)
+        )
+        sys.stdout.write("  ".join(padded).rstrip() + "\n")
+
+
+def figures(values: Mapping[str, Any]) -> None:
+    """Names and values, one a line."""
+    width = max((len(name) for name in values), default=0)
+    for name, value in values.items():
+        shown = ", ".join(map(_cell, value)) if isinstance(value, (list, tuple)) else _cell(value)
+        sys.stdout.write(f"{name.replace('_', ' '):<{width}}  {shown}\n")
+
+
+def pieces(texts: Iterable[str]) -> None:
+    """Text as it comes, without waiting for the end of a line."""
+    for text in texts:
+        sys.stdout.write(printable(text))
+        sys.stdout.flush()
+
+
+def stream(chunks: Iterable[bytes], out: str | None = None) -> None:
+    """Lines as bytes, to a file or standard output; a terminal never gets control characters."""
+    if out is not None:
+        with open(out, "wb") as file:
+            file.writelines(chunks)
+    elif sys.stdout.isatty():
+        pieces(chunk.decode("utf-8", "surrogateescape") for chunk in chunks)
+    else:
+        sys.stdout.flush()
+        for chunk in chunks:
+            sys.stdout.buffer.write(chunk)
+        sys.stdout.buffer.flush()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}" if math.isfinite(value) else str(value)
+    return printable(str(value)).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value

@@ -1,0 +1,51 @@
+"""``nextword train``: text in, a run folder out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nextword.cli import progress, show
+from nextword.cli.options import Debug, Json, Model, Overwrite, Sets, TokenizerName
+
+
+def train(
+    data: Annotated[
+        list[str] | None, typer.Argument(metavar="[DATA...]", help="Files, folders or corpora (default: sotu).")
+    ] = None,
+    task: Annotated[str, typer.Option(help="What is learned: lm.")] = "lm",
+    model: Model = None,
+    recipe: Annotated[str | None, typer.Option(metavar="FILE.toml", help="Settings from a file.")] = None,
+    source: Annotated[str | None, typer.Option("--from", metavar="RUN", help="Start from another run.")] = None,
+    valid: Annotated[str | None, typer.Option(metavar="DATA", help="Held-out text, measured at the end.")] = None,
+    tokenizer: TokenizerName = None,
+    out: Annotated[str | None, typer.Option(metavar="RUN", help="The run's folder (default: runs/…).")] = None,
+    minutes: Annotated[float | None, typer.Option(metavar="M", help="An upper limit for count models.")] = None,
+    sets: Sets = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of everything random.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run; a finished one stays.")] = False,
+    overwrite: Overwrite = False,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Only say what it would take.")] = False,
+    device: Annotated[str, typer.Option(metavar="D", help="auto or cpu.")] = "auto",
+    debug: Debug = False,
+    json: Json = False,
+) -> None:
+    """Train a model on text and save it as a run."""
+    from nextword.api import training
+
+    order = training.Order(
+        data=tuple(data or ()), task=task, model=model, recipe=recipe, source=source, valid=valid,
+        tokenizer=tokenizer, minutes=minutes, sets=tuple(sets or ()), seed=seed, device=device,
+    )  # fmt: skip
+    if estimate:
+        figures = training.estimate(order)
+        show.as_json(figures) if json else show.figures(figures)
+        return
+    run = progress.follow(training.run(order, out, resume=resume, overwrite=overwrite))
+    if json:
+        show.as_json(run.summary())
+    else:
+        show.result(str(run.path))
+    show.note(f"saved {run.describe()} in {run.path}")
+    show.next_command(f'nextword generate {run.path} --prompt "the"')

@@ -1,0 +1,58 @@
+"""Names for a family with settings: what ``--model`` takes besides the families themselves.
+
+A preset is data: the family, the settings that differ from its defaults, and one line about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from nextword.core import catalog
+from nextword.core.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A family and what is set in it."""
+
+    name: str
+    family: str
+    summary: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _smoothing(name: str, summary: str) -> Preset:
+    return Preset(f"ngram-{name}", "ngram", summary, {"model.smoothing": name})
+
+
+PRESETS: dict[str, Preset] = {
+    preset.name: preset
+    for preset in (
+        _smoothing("mle", "counts divided by counts; nothing for what was never seen"),
+        _smoothing("add", "a constant added to every count"),
+        _smoothing("laplace", "the slide's smoothing towards the unigrams"),
+        _smoothing("backoff", "the slide's back-off: drop words while the context is unseen"),
+        _smoothing("katz", "Good-Turing discounts, what they free goes to shorter contexts"),
+        _smoothing("stupid", "relative counts times 0.4 for each step back: a score, no probability"),
+        _smoothing("witten-bell", "new words weigh as much as different words were seen in the context"),
+        _smoothing("absolute", "a constant taken from every count"),
+        _smoothing("kneser-ney", "absolute discounting, lower orders count contexts instead of tokens"),
+        Preset("ngram-modified-kneser-ney", "ngram", "Kneser-Ney with three discounts, as `ngram` itself"),
+    )
+}
+
+
+def names() -> list[str]:
+    """Every name that ``--model`` takes: families, then presets."""
+    return [*catalog.names("model"), *PRESETS]
+
+
+def find(name: str) -> Preset:
+    """The preset of a name; a family's own name is the family as it is."""
+    if name in PRESETS:
+        return PRESETS[name]
+    if name in catalog.names("model"):
+        return Preset(name, name, "the family with its own defaults")
+    raise ConfigError(catalog.unknown(f"'{name}' is no model", name, ["auto", *names()]))

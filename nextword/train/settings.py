@@ -1,0 +1,141 @@
+"""The settings of one training run, all of them, checked before anything is read.
+
+The tree is ``model`` (the family's own), ``text``, ``data`` and ``train``; `core.config` reads and writes it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from nextword.core import catalog, config
+from nextword.core.errors import ConfigError
+from nextword.core.family import Family
+from nextword.core.settings import Settings
+from nextword.core.sizes import parse_size, show_size
+from nextword.data.settings import DataSettings
+from nextword.models import presets
+from nextword.text.settings import TextSettings
+
+LEAST_MEMORY = 300_000_000
+_HEAD = ("family", "name", "task")
+
+
+class TrainSettings(Settings):
+    """What training may use."""
+
+    seed: int = Field(0, ge=0, lt=2**63, description="seed of everything random")
+    memory: Annotated[int, BeforeValidator(parse_size)] = Field(
+        0, ge=0, description="most memory of all processes together, as in 500M; 0: as much as is needed"
+    )
+
+    @field_validator("memory")
+    @classmethod
+    def _enough(cls, memory: int) -> int:
+        if 0 < memory < LEAST_MEMORY:
+            raise ValueError(f"it must be at least {show_size(LEAST_MEMORY)}, or 0 for no limit")
+        return memory
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Everything that decides what a run is."""
+
+    name: str  # what was asked for: a family or a preset
+    family: str
+    model: Settings
+    text: TextSettings
+    data: DataSettings
+    train: TrainSettings
+
+    @property
+    def groups(self) -> dict[str, Settings]:
+        """The tree, by the names used after ``--set``."""
+        return {"model": self.model, "text": self.text, "data": self.data, "train": self.train}
+
+    def find_family(self) -> Family:
+        """The family's object from the catalog."""
+        return cast(Family, catalog.find("model", self.family))
+
+    def to_toml(self) -> str:
+        """``config.toml``: complete, with what every line means."""
+        return config.to_toml(self.groups, {"family": self.family, "name": self.name, "task": "lm"})
+
+
+def plan(
+    model: str = "ngram",
+    *,
+    recipe: str | os.PathLike[str] | None = None,
+    tokenizer: str | None = None,
+    seed: int | None = None,
+    sets: Mapping[str, Any] | None = None,
+    task: str = "lm",
+) -> RunSettings:
+    """All settings of a run; a recipe (TOML) gives its own, ``sets`` win over it."""
+    if task != "lm":
+        raise ConfigError(catalog.unknown(f"'{task}' is no task of this version", task, ["lm"]))
+    tree = dict(config.read_toml(recipe)) if recipe is not None else {}
+    preset = presets.find(_family_of(tree, model))
+    given: dict[str, Any] = {} if tokenizer is None else {"text.tokenizer": tokenizer}
+    given |= {} if seed is None else {"train.seed": seed}
+    return _build(preset, config.flatten(tree), given | dict(sets or {}))
+
+
+def from_toml(text: str, name: str) -> RunSettings:
+    """The settings a run was made with; ``name`` is the file, for messages."""
+    tree = config.parse_toml(text, name)
+    family = tree.get("family")
+    if not isinstance(family, str):
+        raise ConfigError(f"{name} does not name its family; the run is damaged, train it again")
+    shown = str(tree.get("name", family))
+    preset = presets.Preset(shown, family, "")
+    return _build(preset, config.flatten({key: value for key, value in tree.items() if key not in _HEAD}), {})
+
+
+def groups_of(family: Family) -> dict[str, type[Settings]]:
+    """The settings tree of a family."""
+    return {"model": family.Settings, "text": TextSettings, "data": DataSettings, "train": TrainSettings}
+
+
+def _family_of(tree: dict[str, Any], model: str) -> str:
+    """The model a recipe names; its top-level keys are taken out of the tree."""
+    named = [tree.pop(key, None) for key in ("name", "family")]
+    tree.pop("task", None)
+    found = next((each for each in named if each is not None), model)
+    if not isinstance(found, str):
+        raise ConfigError(f"'family' is {found!r}; it must be the name of a model, such as \"ngram\"")
+    return found
+
+
+def _build(preset: presets.Preset, recipe: Mapping[str, Any], given: Mapping[str, Any]) -> RunSettings:
+    family = cast(Family, catalog.find("model", preset.family))
+    built = config.build(groups_of(family), preset.settings, recipe, given)
+    text = cast(TextSettings, built["text"])
+    name = _tokenizer_name(text.tokenizer, family.default_tokenizer)
+    return RunSettings(
+        name=preset.name,
+        family=preset.family,
+        model=built["model"],
+        text=text.model_copy(update={"tokenizer": name}),
+        data=cast(DataSettings, built["data"]),
+        train=cast(TrainSettings, built["train"]),
+    )
+
+
+def _tokenizer_name(name: str, default: str) -> str:
+    """A catalog name, or the file of a tokenizer that was saved before."""
+    if name == "auto":
+        return default
+    if name in catalog.names("tokenizer"):
+        return name
+    if os.path.isdir(name) and os.path.isfile(os.path.join(name, "tokenizer.json")):
+        return os.path.join(name, "tokenizer.json")
+    if os.path.isfile(name):
+        return name
+    raise ConfigError(
+        catalog.unknown(f"'{name}' is neither a tokenizer nor a file", name, catalog.names("tokenizer"))
+    )
