@@ -1,0 +1,75 @@
+"""``training.json``: what one needs to know to make the run again, and on what it was made."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import sys
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+_PACKAGES = ("nextword", "numpy", "numba", "tokenizers", "pydantic")
+
+
+@dataclass(frozen=True)
+class DataFacts:
+    """The text a model was trained on."""
+
+    names: tuple[str, ...] = ()
+    sha256: str = ""  # of the bytes that were read, in their order
+    bytes: int = 0
+    words: int = 0
+    tokens: int = 0
+    sequences: int = 0
+    unknown: int = 0
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Seed, versions, data, command and machine of one training."""
+
+    seed: int = 0
+    data: DataFacts = DataFacts()
+    seconds: float = 0.0
+    finished: str = ""
+    command: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    machine: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in the file."""
+        return asdict(self)
+
+
+def collect(seed: int, data: DataFacts, seconds: float) -> Facts:
+    """The facts of a training that has just ended."""
+    return Facts(
+        seed=seed,
+        data=data,
+        seconds=round(seconds, 3),
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        command=shlex.join([os.path.basename(sys.argv[0] or "python"), *sys.argv[1:]]),
+        versions={"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
+        machine={"system": platform.system(), "machine": platform.machine(), "cpus": os.cpu_count() or 1},
+    )
+
+
+def from_json(value: Any) -> Facts:
+    """The facts of a saved run; what is missing or foreign is left out."""
+    known = {name: value[name] for name in Facts.__dataclass_fields__ if isinstance(value, dict) and name in value}
+    data = known.pop("data", None)
+    names = DataFacts.__dataclass_fields__
+    given = {name: data[name] for name in names if name in data} if isinstance(data, dict) else {}
+    if isinstance(given.get("names"), list):
+        given["names"] = tuple(str(name) for name in given["names"])
+    return Facts(data=DataFacts(**given), **known)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,62 @@
+"""The catalog: names are found, imported late, and suggested when mistyped."""
+
+import importlib
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from nextword.core import catalog
+from nextword.core.errors import ConfigError, MissingPart
+from nextword.models import presets
+
+
+@pytest.mark.parametrize("slot", ["model", "tokenizer", "smoothing", "decode", "lab"])
+def test_every_name_of_the_catalog_can_be_imported(slot):
+    for name in catalog.names(slot):
+        assert catalog.find(slot, name) is not None
+
+
+@pytest.mark.parametrize(
+    ("slot", "name", "message"),
+    [
+        ("model", "ngrm", "'ngrm' is no model; did you mean 'ngram'? There are: ngram"),
+        ("smoothing", "kneserney", "did you mean 'kneser-ney'?"),
+        ("tokenizer", "Words", "did you mean 'words'?"),
+        ("tokenizer", "qqqqqqqq", "'qqqqqqqq' is no tokenizer; there are: words"),
+        ("modle", "ngram", "'modle' is no slot of the catalog; did you mean 'model'?"),
+    ],
+)
+def test_unknown_name_suggests_the_nearest(slot, name, message):
+    with pytest.raises(ConfigError) as caught:
+        catalog.find(slot, name)
+    assert message in str(caught.value)
+
+
+def test_plugin_is_found_through_its_entry_point(monkeypatch):
+    catalog._plugins.cache_clear()
+    entry = EntryPoint("mine", "collections:OrderedDict", "nextword.model")
+    monkeypatch.setattr(
+        importlib.metadata, "entry_points", lambda group: [entry] if group == "nextword.model" else []
+    )
+    try:
+        assert "mine" in catalog.names("model")
+        assert catalog.find("model", "mine") is importlib.import_module("collections").OrderedDict
+    finally:
+        catalog._plugins.cache_clear()
+
+
+def test_missing_package_of_a_plugin_is_named(monkeypatch):
+    monkeypatch.setitem(catalog.SLOTS["model"], "needy", "a_package_that_is_not_there.x:Y")
+    with pytest.raises(MissingPart, match="a_package_that_is_not_there"):
+        catalog.find("model", "needy")
+
+
+def test_nothing_to_choose_from_is_said():
+    assert catalog.unknown("'x' is no thing", "x", []) == "'x' is no thing; there is none to choose from"
+
+
+def test_preset_is_a_family_with_settings():
+    assert presets.find("ngram-mle").settings == {"model.smoothing": "mle"}
+    assert presets.find("ngram").family == "ngram"
+    with pytest.raises(ConfigError, match="'ngram-mel' is no model; did you mean 'ngram-mle'"):
+        presets.find("ngram-mel")
