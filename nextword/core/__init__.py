@@ -1,0 +1,1 @@
+"""Names, settings, errors and contracts: what every other layer stands on."""

@@ -1,0 +1,69 @@
+"""What can go wrong for a user, one class per thing a caller may want to catch.
+
+NextwordError
+├── ConfigError        a setting, model name or option has a wrong value
+├── DataError          a text or table cannot be read (names file and line)
+├── RunError           a run folder is missing, damaged, busy or of another kind
+│   └── DamagedError   bytes on disk are not what was written
+├── FormatError        a foreign file (ARPA, tokenizer.json, compressed file) is malformed
+├── ContextError       the model has no distribution here (`mle` in an unseen context)
+└── MissingPart        an optional dependency is not installed
+
+Every message is one sentence that names the file and line or the setting, what was found,
+what is allowed and what to do next. The command line prints it and exits with code 1.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+class NextwordError(Exception):
+    """A mistake that one sentence can explain; catch it to catch all of them."""
+
+
+class ConfigError(NextwordError):
+    """A setting, a model name or an option has a value that cannot be used."""
+
+
+class DataError(NextwordError):
+    """A text or table cannot be read; the message starts with ``file:line``."""
+
+    def __init__(
+        self,
+        message: str,
+        path: str | os.PathLike[str] | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        self.path, self.line, self.column = path, line, column
+        place = "" if path is None else os.fspath(path)
+        for number in (line, column):
+            place += "" if number is None else f":{number}"
+        super().__init__(f"{place}: {message}" if place else message)
+
+
+class RunError(NextwordError):
+    """A run folder is missing, busy, or not what the command needs."""
+
+
+class DamagedError(RunError):
+    """A file of a run is not what was written (size, checksum or contents)."""
+
+
+class FormatError(DataError):
+    """A foreign file (ARPA, tokenizer, compressed text) breaks its format."""
+
+
+class ContextError(NextwordError):
+    """The model has no distribution in this context, and says so."""
+
+
+class MissingPart(NextwordError):  # noqa: N818 - it names what is missing
+    """An optional dependency is not installed; the message is the line to run."""
+
+    def __init__(self, part: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package '{part}', which is not installed; "
+            f"run: pip install 'nextword[{extra}]'"
+        )

@@ -1,0 +1,110 @@
+"""From a packed text to an n-gram model: count, smooth, prune.
+
+Two paths with the same numbers: plain NumPy for small texts, which needs nothing compiled, and the
+kernels for large ones. A test holds one to the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from nextword.core import catalog
+from nextword.core.events import Done, Event, Note, Stage
+from nextword.ngram import prune
+from nextword.ngram.arrays import Trie
+from nextword.ngram.counts import CountTrie, count
+from nextword.ngram.model import NgramModel
+from nextword.ngram.settings import NgramSettings
+from nextword.ngram.smoothing.estimate import Estimate, predictable
+from nextword.ngram.smoothing.interpolated import Interpolated, as_lmplz_counts, lmplz_last
+
+Array = np.ndarray[Any, np.dtype[Any]]
+SMALL = 600_000  # ids: about 2 MB of text, where compiling would take longer than counting
+
+
+def estimate(counts: CountTrie, settings: NgramSettings, closed: bool) -> Estimate:
+    """Probabilities in float64, by the smoothing that the settings name."""
+    found: Estimate = _smoothing(settings).estimate(counts, settings, predictable(counts.vocab_size, closed))
+    return found
+
+
+def fit(ids: Array, vocab_size: int, settings: NgramSettings, closed: bool = False) -> Iterator[Event]:
+    """Build the model of a packed text; the last event is ``Done(model)``."""
+    prune.check(settings)
+    plain = len(ids) <= SMALL
+    if not plain and _cold():
+        yield Note("the n-gram kernels are compiled on their first run, which takes some seconds")
+    yield Stage(f"counting n-grams up to order {settings.order}", len(ids), "tokens")
+    if plain:
+        counts = count(ids, vocab_size, settings.order)
+        yield Stage(f"smoothing by {settings.smoothing}")
+        model, notes = _smoothed(counts, settings, closed)
+    else:
+        model, notes = _fit_fast(ids, vocab_size, settings, closed)
+    for note in notes:
+        yield Note(note)
+    yield Done(model)
+
+
+def build(ids: Array, vocab_size: int, settings: NgramSettings, closed: bool = False) -> NgramModel:
+    """The model of a packed text, without the events on the way."""
+    *_, last = fit(ids, vocab_size, settings, closed)
+    assert isinstance(last, Done)
+    model: NgramModel = last.result
+    return model
+
+
+def _smoothing(settings: NgramSettings) -> Any:
+    return catalog.find("smoothing", settings.smoothing)()
+
+
+def _smoothed(counts: CountTrie, settings: NgramSettings, closed: bool) -> tuple[NgramModel, list[str]]:
+    found = estimate(counts, settings, closed)
+    trie = prune.by_count(found.trie(counts), [level.counts for level in counts.levels], settings)
+    return _model(trie, settings, closed, found.is_probability), found.notes
+
+
+def _model(trie: Trie, settings: NgramSettings, closed: bool, is_probability: bool = True) -> NgramModel:
+    trie = prune.by_entropy(trie, settings.prune_entropy)
+    return NgramModel(trie, settings.smoothing, is_probability, closed)
+
+
+def _cold() -> bool:
+    """Whether the kernels have to be compiled first."""
+    from nextword.ngram import kernels
+
+    return not kernels.is_cached()
+
+
+def _fit_fast(
+    ids: Array, vocab_size: int, settings: NgramSettings, closed: bool
+) -> tuple[NgramModel, list[str]]:
+    from nextword.ngram import fast  # compiled
+
+    smoothing, thresholds = _smoothing(settings), settings.per_order("prune")
+    if not isinstance(smoothing, Interpolated):
+        return _smoothed(fast.count(ids, vocab_size, settings.order, adjusted=False).trie(), settings, closed)
+    compat = settings.kenlm_compat and smoothing.adjusted
+    raw = not smoothing.adjusted or compat or any(thresholds)
+    flat = fast.count(ids, vocab_size, settings.order, smoothing.adjusted, raw)
+    quirk = lmplz_last(flat.trie()) if compat and settings.order > 1 else []
+    notes: list[str] = []
+    mask_V = predictable(vocab_size, closed)
+    discounts = []
+    for n in range(1, settings.order + 1):
+        adjusted = smoothing.adjusted and n < settings.order
+        values = flat.of(n, flat.adjusted) if adjusted else flat.counts_of(n)
+        c = np.where(mask_V, values, 0).astype(np.uint32) if n == 1 else values
+        n_r = fast.counts_of_counts(c)
+        discounts.append(smoothing.discounts(
+            n, as_lmplz_counts(n_r, *quirk[n - 1]) if quirk and adjusted else n_r, settings, notes
+        ))
+        if n == 1:
+            unigrams = smoothing.unigrams(c.astype(np.float64), discounts[0], mask_V)
+    trie = fast.interpolated(flat, unigrams, discounts, smoothing.kinds, smoothing.adjusted, thresholds)
+    if any(thresholds):
+        trie = prune.by_count(trie, [flat.counts_of(n) for n in range(1, settings.order + 1)], settings)
+    return _model(trie, settings, closed), notes

@@ -1,0 +1,83 @@
+"""The family `ngram` as training and loading see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from nextword.core import catalog
+from nextword.core.contracts import LanguageModel, Tokenizer
+from nextword.core.errors import DamagedError
+from nextword.core.events import Event
+from nextword.core.family import Budget
+from nextword.core.runfolder import NewRun, RunFolder
+from nextword.ngram import estimation
+from nextword.ngram.arrays import Trie
+from nextword.ngram.model import NgramModel
+from nextword.ngram.settings import NgramSettings
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_FACTS = "ngram.json"
+
+
+class NgramFamily:
+    """n-gram models of any order and smoothing."""
+
+    name = "ngram"
+    Settings = NgramSettings
+    default_tokenizer = "words"
+    holds_text = True
+
+    def fit(self, ids: Array, tokenizer: Tokenizer, settings: NgramSettings, budget: Budget) -> Iterator[Event]:
+        """Count and smooth; within ``budget.memory`` by buckets on disk."""
+        closed = is_closed(tokenizer, settings)
+        if budget.memory:
+            from nextword.ngram import buckets
+
+            yield from buckets.fit(ids, tokenizer.vocab_size, settings, closed, budget)
+        else:
+            yield from estimation.fit(ids, tokenizer.vocab_size, settings, closed)
+
+    def save(self, model: LanguageModel, folder: NewRun) -> None:
+        """The arrays of the trie, and what they mean."""
+        assert isinstance(model, NgramModel)
+        for name, array in model.trie.named().items():
+            if not (folder.path / name).exists():  # buckets write theirs while they work
+                folder.write_array(name, array, wait=False)
+        folder.write_json(_FACTS, {
+            "order": model.order, "fallback": model.trie.fallback, "smoothing": model.smoothing,
+            "probability": model.is_probability, "closed": model.closed, "sizes": model.trie.sizes,
+        })
+
+    def load(self, folder: RunFolder, settings: NgramSettings, tokenizer: Tokenizer) -> NgramModel:
+        """Memory-map the arrays and check that they fit together."""
+        facts = folder.read_json(_FACTS)
+        try:
+            order, fallback, closed = int(facts["order"]), str(facts["fallback"]), bool(facts["closed"])
+            smoothing, is_probability = str(facts["smoothing"]), bool(facts["probability"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise DamagedError(f"{folder.path / _FACTS} does not say what the arrays are; train the run again") from error
+        if not 1 <= order <= 255 or fallback not in ("shorter", "unigram", "uniform", "none"):
+            raise DamagedError(f"{folder.path / _FACTS} has order {order} and fallback '{fallback}'; train the run again")
+        trie = Trie.load(folder.path, order, fallback)  # type: ignore[arg-type]
+        if trie.vocab_size != tokenizer.vocab_size:
+            raise DamagedError(
+                f"'{folder.path}' has {tokenizer.vocab_size:,} words in its tokenizer and {trie.vocab_size:,} in its "
+                "arrays; the run is mixed from two, train it again"
+            )
+        return NgramModel(trie, smoothing, is_probability, closed)
+
+
+def is_closed(tokenizer: Tokenizer, settings: NgramSettings) -> bool:
+    """Whether UNKNOWN has no probability: by setting, or because the tokenizer never needs it."""
+    return tokenizer.closed if settings.vocabulary == "auto" else settings.vocabulary == "closed"
+
+
+def smoothings() -> list[str]:
+    """All smoothings of the catalog."""
+    return catalog.names("smoothing")
+
+
+FAMILY = NgramFamily()

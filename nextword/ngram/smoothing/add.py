@@ -1,0 +1,71 @@
+"""Adding to the counts: add-delta and the slide's Laplace formula.
+
+[XMU "Sparsity problems of n-gram models", "Laplace smoothing"] The slide's trigram formula has
+eps2 in the denominator where it must be eps3; with eps2 it does not sum to one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nextword.ngram.arrays import Fallback
+from nextword.ngram.counts import CountTrie
+from nextword.ngram.settings import NgramSettings
+from nextword.ngram.smoothing.estimate import Estimate, totals, unigram_counts
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Add:
+    """p(w | c) = (n(c w) + delta) / (n(c) + delta M), for M words that can come next."""
+
+    fallback: Fallback = "uniform"
+
+    def estimate(self, counts: CountTrie, settings: NgramSettings, predictable_V: Array) -> Estimate:
+        """Every word gets delta; an unseen context gives all words the same."""
+        M = int(predictable_V.sum())
+        uniform_V = predictable_V / M
+        return _mixed(counts, [settings.delta * M] * counts.order, uniform_V, uniform_V, predictable_V, self.fallback)
+
+
+class Laplace:
+    """The slide's formula: every order falls back to the unigram distribution.
+
+    p(x) = (n(x) + eps1/M) / (N + eps1) and p(w | c) = (n(c w) + eps_n p(w)) / (n(c) + eps_n).
+    eps = 0 gives relative frequencies (an unseen context: the unigrams), eps = inf the unigrams
+    (and for order 1 the same for every word).
+    """
+
+    fallback: Fallback = "unigram"
+
+    def estimate(self, counts: CountTrie, settings: NgramSettings, predictable_V: Array) -> Estimate:
+        """The unigrams mixed with the uniform distribution, every other order with the unigrams."""
+        uniform_V = predictable_V / int(predictable_V.sum())
+        eps = settings.per_order("eps")
+        unigrams_V = _mix(unigram_counts(counts.levels[0], predictable_V), eps[0], uniform_V)
+        return _mixed(counts, eps, uniform_V, unigrams_V, predictable_V, self.fallback)
+
+
+def _mix(n_x: Array, eps: float, base: Array) -> Array:
+    """(n(x) + eps p(x)) / (N + eps), also in the limit eps = inf."""
+    return base if np.isinf(eps) else (n_x + eps * base) / (n_x.sum() + eps)
+
+
+def _mixed(
+    counts: CountTrie, eps: list[float], uniform_V: Array, base_V: Array, predictable_V: Array, fallback: Fallback
+) -> Estimate:
+    probs = [_mix(unigram_counts(counts.levels[0], predictable_V), eps[0], uniform_V)]
+    backoffs = []
+    for n in range(2, counts.order + 1):
+        level, e = counts.levels[n - 1], eps[n - 1]
+        n_cw = level.counts.astype(np.float64)
+        n_c = totals(counts, n, n_cw)
+        with np.errstate(invalid="ignore"):  # 0/0 where a context ends in END: never asked
+            weight = np.ones(len(n_c)) if np.isinf(e) else np.where(n_c + e > 0, e / (n_c + e), 1.0)
+        below = weight[counts.parents(n)] * base_V[level.words]
+        seen = 0.0 if np.isinf(e) else n_cw / (n_c + e)[counts.parents(n)]
+        probs.append(seen + below)
+        backoffs.append(weight)
+    return Estimate(probs, backoffs, fallback)

@@ -1,0 +1,185 @@
+"""Smoothings that take something from every count and mix in the shorter context.
+
+p(w | c) = u(w | c) + gamma(c) p(w | c without its first word): a subclass only says how much is
+taken. The walk down to the unigrams, and from there to the same share for every word, is here.
+(Chen and Goodman 1998, section 2.8)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nextword.ngram.arrays import Fallback
+from nextword.ngram.counts import CountTrie
+from nextword.ngram.settings import NgramSettings
+from nextword.ngram.smoothing.estimate import Estimate, share, unigram_counts
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Interpolated:
+    """Absolute discounting (Ney, Essen and Kneser 1994): D from every count, and the common walk.
+
+    With T(c) different words after c, u = (n - D(n)) / (n(c) + kinds T(c)), and gamma is the rest.
+    """
+
+    fallback: Fallback = "shorter"
+    adjusted = False  # True: lower orders count different left neighbours (Kneser-Ney)
+    kinds = 0.0  # 1: every kind of word after a context counts as one new word (Witten-Bell)
+
+    def discounts(self, n: int, n_r: Array, settings: NgramSettings, notes: list[str]) -> Array:
+        """D(0 … 3+) of order n, from how many n-grams were seen r times: D = n1 / (n1 + 2 n2)."""
+        n1, n2 = float(n_r[1]), float(n_r[2])
+        if n1 <= 0 or n2 <= 0:
+            notes.append(_too_small(n, "a discount", settings.discounts[0]))
+            return np.array([0.0] + [settings.discounts[0]] * 3)
+        return np.array([0.0] + [n1 / (n1 + 2 * n2)] * 3)
+
+    def estimate(self, counts: CountTrie, settings: NgramSettings, predictable_V: Array) -> Estimate:
+        """Unigrams first; every higher order mixes in the one below."""
+        notes: list[str] = []
+        links, thresholds = counts.links(), settings.per_order("prune")
+        c = unigram_counts(counts.levels[0], predictable_V, self.adjusted and counts.order > 1)
+        probs = [self.unigrams(c, self._discounts(1, c, counts, settings, notes), predictable_V)]
+        backoffs: list[Array] = []
+        for n in range(2, counts.order + 1):
+            level, parents, contexts = counts.levels[n - 1], counts.parents(n), len(counts.levels[n - 2])
+            c = (level.adjusted if self.adjusted and n < counts.order else level.counts).astype(np.float64)
+            u, gamma = self.split(c, parents, contexts, self._discounts(n, c, counts, settings, notes))
+            if thresholds[n - 1] > 0:  # what is dropped goes to the shorter context, as in lmplz
+                gamma = gamma + np.bincount(parents, u * (level.counts <= thresholds[n - 1]), minlength=contexts)
+            probs.append(u + gamma[parents] * probs[-1][links[n - 2]])
+            backoffs.append(gamma)
+        return Estimate(probs, backoffs, self.fallback, notes=notes)
+
+    def unigrams(self, c: Array, D: Array, predictable_V: Array) -> Array:
+        """p of every word without a context: what is taken goes in equal parts to all words."""
+        u, gamma = self.split(c, np.zeros(len(c), dtype=np.int64), 1, D)
+        return u + gamma[0] * predictable_V / predictable_V.sum()
+
+    def split(self, c: Array, parents: Array, contexts: int, D: Array) -> tuple[Array, Array]:
+        """u of every n-gram from the counts c, and gamma of every context."""
+        taken = np.minimum(D[np.minimum(c, 3).astype(np.int64)], c)
+        kinds = self.kinds * np.bincount(parents, weights=c > 0, minlength=contexts)
+        total = np.bincount(parents, weights=c, minlength=contexts) + kinds
+        gamma = share(np.bincount(parents, weights=taken, minlength=contexts) + kinds, total, empty=1.0)
+        return share(c - taken, total[parents]), gamma
+
+    def _discounts(self, n: int, c: Array, counts: CountTrie, settings: NgramSettings, notes: list[str]) -> Array:
+        n_r = np.bincount(c[c < 5].astype(np.int64), minlength=5).astype(np.float64)
+        if settings.kenlm_compat and self.adjusted and n < counts.order:
+            n_r = as_lmplz_counts(n_r, *lmplz_last(counts)[n - 1])
+        return self.discounts(n, n_r, settings, notes)
+
+
+class WittenBell(Interpolated):
+    """Witten-Bell (1991): a context that was followed by many different words expects new ones.
+
+    gamma(c) = T(c) / (T(c) + n(c)), with T(c) the number of different words seen after c.
+    """
+
+    kinds = 1.0
+
+    def discounts(self, n: int, n_r: Array, settings: NgramSettings, notes: list[str]) -> Array:
+        """Nothing is taken from single counts."""
+        return np.zeros(4)
+
+
+class Absolute(Interpolated):
+    """Absolute discounting: the same D from every count of the text itself."""
+
+
+class KneserNey(Interpolated):
+    """Kneser-Ney (1995): a lower order counts in how many *different* contexts a word was seen."""
+
+    adjusted = True
+
+
+class ModifiedKneserNey(KneserNey):
+    """Modified Kneser-Ney (Chen and Goodman 1998): own discounts for counts of 1, 2 and more."""
+
+    def discounts(self, n: int, n_r: Array, settings: NgramSettings, notes: list[str]) -> Array:
+        """D(r) = r - (r+1) Y n_{r+1} / n_r with Y = n1 / (n1 + 2 n2). (their equation 26)"""
+        return modified_discounts(n, n_r, settings, notes)
+
+
+def modified_discounts(n: int, n_r: Array, settings: NgramSettings, notes: list[str]) -> Array:
+    """The three discounts of one order, or the fallback where the data is too small for them."""
+    fallback = np.array([0.0, *settings.discounts])
+    if np.any(n_r[1:4] <= 0):
+        notes.append(_too_small(n, "three discounts", settings.discounts))
+        return fallback
+    Y = n_r[1] / (n_r[1] + 2.0 * n_r[2])
+    r = np.arange(1, 4)
+    D = r - (r + 1) * Y * n_r[2:5] / n_r[1:4]
+    if np.any((D < 0) | (D > r)):
+        notes.append(_too_small(n, "three discounts", settings.discounts))
+        return fallback
+    return np.concatenate([[0.0], D])
+
+
+def as_lmplz_counts(n_r: Array, adjusted: int, plain: int) -> Array:
+    """Counts of counts with one n-gram entered by its plain instead of its adjusted count."""
+    changed = n_r.copy()
+    for value, change in ((adjusted, -1), (plain, +1)):
+        if 0 < value < 5:
+            changed[value] += change
+    return changed
+
+
+def lmplz_last(counts: CountTrie) -> list[tuple[int, int]]:
+    """lmplz's quirk: the last n-gram of each lower order enters its statistics with its plain count.
+
+    Last means: by the last word, then the word before it, and so on, words in order of first
+    occurrence, as lmplz numbers them. Returns (adjusted, plain) for each order below the highest.
+    """
+    # Extend the largest last word to the left by its largest predecessor, order by order.
+    found: list[tuple[int, int]] = []
+    words: list[int] = []
+    for n in range(1, counts.order):
+        if words and words[0] == 1:  # START: lmplz stops there
+            found.append((0, 0))
+            continue
+        words = _largest_extension(counts, words, n)
+        node = _node(counts, words)
+        level = counts.levels[n - 1]
+        found.append((int(level.adjusted[node]), int(level.counts[node])))
+    return found
+
+
+def _largest_extension(counts: CountTrie, words: list[int], n: int) -> list[int]:
+    """The n-gram that ends in these words and has the largest word before them."""
+    if not words:
+        return [int(np.flatnonzero(counts.levels[0].counts)[-1])]
+    level = counts.levels[n - 1]
+    ends = np.flatnonzero(level.words == words[-1])
+    paths = np.empty((len(ends), n), dtype=np.int64)
+    paths[:, -1] = words[-1]
+    at = ends
+    for k in range(n - 1, 0, -1):
+        children = counts.levels[k - 1].children
+        assert children is not None
+        at = np.searchsorted(children, at, side="right") - 1
+        paths[:, k - 1] = counts.levels[k - 1].words[at]
+    paths = paths[(paths[:, 1:] == np.array(words)).all(axis=1)]
+    return [int(w) for w in paths[np.argmax(paths[:, 0])]]
+
+
+def _node(counts: CountTrie, words: list[int]) -> int:
+    """The node of an n-gram that is known to be there."""
+    node = words[0]
+    for k, word in enumerate(words[1:], start=1):
+        children = counts.levels[k - 1].children
+        assert children is not None
+        first, last = int(children[node]), int(children[node + 1])
+        node = first + int(np.searchsorted(counts.levels[k].words[first:last], word))
+    return node
+
+
+def _too_small(n: int, what: str, used: object) -> str:
+    return (
+        f"the text is too small or too regular to estimate {what} for {n}-grams; "
+        f"'model.discounts' {used} are used instead"
+    )
