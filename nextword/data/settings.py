@@ -1,0 +1,33 @@
+"""How data is read: the settings of the group ``data``.
+
+A wrong value ends here, before any file is opened.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from nextword.core.settings import Settings
+
+Format = Literal["auto", "text", "jsonl", "csv", "tsv", "parquet"]
+
+
+class DataSettings(Settings):
+    """Format, columns, the unit of a sequence, and what to do with what cannot be read."""
+
+    unit: Literal["auto", "line", "document"] = Field(
+        "auto", description="what a sequence is; auto: the tokenizer's own (words: line, others: document)"
+    )
+    format: Format = Field("auto", description="file format; auto: by the file's ending")
+    text_column: str = Field(
+        "", description="column or JSON field with the text; several, joined by a newline: title,body"
+    )
+    on_error: Literal["stop", "skip", "replace"] = Field(
+        "stop", description="bytes that are not UTF-8: stop, skip the line, or replace them (counted, noted)"
+    )
+    newlines: Literal["unify", "keep"] = Field(
+        "unify", description="unify: CRLF becomes LF in training text; evaluation always keeps the bytes"
+    )
+    hold_out: float = Field(0.05, ge=0.0, le=0.5, description="share of the text held out where it is needed")

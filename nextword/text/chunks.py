@@ -1,0 +1,99 @@
+"""Pieces of a text that a word never straddles, made from the blocks of a reader.
+
+A block may end anywhere (a line of a gigabyte is cut somewhere); what may go on in the next block,
+the last word and the gap before it, waits there. Small documents are put together, so that a file of
+a million short records is not a million calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from nextword.core.contracts import Block, Unit
+from nextword.core.errors import DataError
+
+BLANKS = b" \t\v\f\r"  # the gaps inside a line; a newline ends it
+SPACES = BLANKS + b"\n"  # ASCII white space: everything that parts words
+
+# One word may not be longer than this: it has to be in memory whole.
+WORD_LIMIT = 1 << 24
+# Documents shorter than this are collected into one piece.
+GATHER = 1 << 20
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Data that ends after a word, after a line end, or with its document."""
+
+    data: bytes
+    is_open: bool  # a sequence goes on from the chunk before
+    has_word: bool  # and it has a word already
+    last: bool  # the sequence ends with this data, whether or not a newline does
+    bytes: int  # raw bytes of the blocks it closes
+
+
+def word_chunks(blocks: Iterable[Block], unit: Unit) -> Iterator[Chunk]:
+    """The text of the blocks in pieces that can be scanned one by one, in any order."""
+    return _line_chunks(blocks) if unit == "line" else _document_chunks(blocks)
+
+
+def _line_chunks(blocks: Iterable[Block]) -> Iterator[Chunk]:
+    parts: list[bytes] = []
+    size = raw = 0
+    is_open = has_word = False
+    for block in blocks:
+        raw += len(block.data)
+        if block.data:
+            parts.append(block.data)
+            size += len(block.data)
+        if block.ends_document:
+            if block.data[-1:] not in (b"\n", b"") or (not block.data and parts and parts[-1][-1:] != b"\n"):
+                parts.append(b"\n")  # the document ends its last line
+            if size < GATHER:
+                continue
+        data = parts[0] if len(parts) == 1 else b"".join(parts)
+        kept = _safe_end(data, BLANKS, block)
+        yield Chunk(data[:kept] if kept < len(data) else data, is_open, has_word, False, raw)
+        if kept:
+            is_open = has_word = data[kept - 1 : kept] != b"\n"
+        parts = [data[kept:]] if kept < len(data) else []
+        size, raw = len(data) - kept, 0
+    if parts or is_open or raw:
+        yield Chunk(b"".join(parts), is_open, has_word, True, raw)
+
+
+def _document_chunks(blocks: Iterable[Block]) -> Iterator[Chunk]:
+    waiting = b""
+    is_open = has_word = False
+    for block in blocks:
+        data = waiting + block.data if waiting else block.data
+        if block.ends_document:
+            yield Chunk(data, is_open, has_word, True, len(block.data))
+            waiting, is_open, has_word = b"", False, False
+            continue
+        kept = _safe_end(data, SPACES, block)
+        yield Chunk(data[:kept], is_open, has_word, False, len(block.data))
+        waiting = data[kept:]
+        if kept:
+            is_open = has_word = True
+    if waiting or is_open:
+        yield Chunk(waiting, is_open, has_word, True, 0)
+
+
+def _safe_end(data: bytes, blanks: bytes, block: Block) -> int:
+    """Where the data can be cut: after the last line end or the last word that surely ends."""
+    if data[-1:] == b"\n" and b"\n" not in blanks:
+        return len(data)
+    end = len(data.rstrip(blanks))
+    if end < len(data):
+        return end
+    word = 1 + max(data.rfind(bytes([space])) for space in SPACES)
+    if len(data) - word > WORD_LIMIT:
+        raise DataError(
+            f"there is a word of more than {WORD_LIMIT >> 20} MB here, which the tokenizer 'words' does not "
+            "take; check that the file is text, or use --tokenizer bytes",
+            block.source or None,
+            block.line,
+        )
+    return len(data[:word].rstrip(blanks))

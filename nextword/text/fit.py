@@ -1,0 +1,81 @@
+"""A tokenizer by its name or from a file: the one place where the choice is made.
+
+Names are those of the catalog: words, characters, bytes, bpe, unigram.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol, cast
+
+from nextword.core.contracts import Block, Tokenizer, Unit
+from nextword.core.errors import ConfigError
+from nextword.text.files import FILE, FORMAT, KINDS, load_tokenizer
+from nextword.text.settings import TextSettings
+from nextword.text.vocab import read_word_list
+from nextword.text.words import WordTokenizer
+
+NAMES = tuple(KINDS)
+_MANY_TYPES = 1_000_000
+
+
+class _Fits(Protocol):
+    def fit(self, blocks: Iterable[Block], settings: TextSettings, unit: Unit) -> Tokenizer: ...
+
+
+def default_unit(name: str) -> Unit:
+    """What a sequence is if nobody says otherwise: a line of words, a document of anything else."""
+    return "line" if name == "words" else "document"
+
+
+def tokenizer_from_file(
+    path: str | os.PathLike[str], settings: TextSettings, unit: Unit | None = None
+) -> Tokenizer:
+    """A tokenizer that nextword has written, the one of a run folder, or a list of words (one a line)."""
+    file = Path(path)
+    if file.is_dir():
+        return load_tokenizer(file)
+    with open(file, "rb") as opened:
+        head = opened.read(256)
+    if FORMAT.encode() in head or head.lstrip().startswith(b"{") or file.name == FILE:
+        return load_tokenizer(file)
+    return WordTokenizer.from_words(read_word_list(file), settings, unit or "line")
+
+
+def fit_tokenizer(
+    name: str, blocks: Iterable[Block], settings: TextSettings, unit: Unit | None = None
+) -> Tokenizer:
+    """Fit the tokenizer of this name on a text, or open it if the name is that of a file or a run folder.
+
+    ``bytes`` and files do not read the blocks. ``unit=None`` takes the tokenizer's own.
+    """
+    check_tokenizer(name)
+    if name not in KINDS:
+        return tokenizer_from_file(name, settings, unit)
+    module, _, attribute = KINDS[name].partition(":")
+    kind = cast(_Fits, getattr(importlib.import_module(module), attribute))
+    settings = settings.model_copy(update={"tokenizer": name})
+    return kind.fit(blocks, settings, unit or default_unit(name))
+
+
+def check_tokenizer(name: str) -> None:
+    """Raise a ConfigError unless this is a tokenizer's name or a file that exists; nothing is read."""
+    if name in KINDS or os.path.exists(name):
+        return
+    near = difflib.get_close_matches(name, NAMES, 1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    raise ConfigError(f"the tokenizer '{name}' is neither a file nor one of {', '.join(NAMES)}{hint}")
+
+
+def vocabulary_note(types: int, words: int) -> str | None:
+    """A sentence for a vocabulary that looks like hashes or numbers, else None."""
+    if types > _MANY_TYPES or (words > 100_000 and types > 0.5 * words):
+        return (
+            f"the text has {types:,} different words among {words:,}; if many are numbers or codes, "
+            "limit the vocabulary with --set text.max_vocab=200000 or --set text.min_count=2"
+        )
+    return None

@@ -1,0 +1,139 @@
+"""Documents or lines as pieces of bytes, and pieces as packed ids: shared by characters, bytes, subwords.
+
+A document may be larger than memory: it comes as several pieces, the first begins it, the last ends it.
+Small ones are collected, so that a million short records are not a million calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nextword.core.contracts import END, START, UNKNOWN, Block, Encoded, Unit
+from nextword.text.chunks import GATHER, SPACES
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_IS_SPACE = np.zeros(256, bool)
+_IS_SPACE[list(SPACES)] = True
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Bytes of one sequence, never cut inside a character."""
+
+    data: bytes
+    begins: bool
+    ends: bool
+    raw: int  # bytes of the file it stands for; a line's newline is one of them
+    words: int  # white-space words that begin in it
+
+
+def pieces(blocks: Iterable[Block], unit: Unit) -> Iterator[list[Piece]]:
+    """The text of the blocks in batches of pieces with bounded memory."""
+    batch: list[Piece] = []
+    size = 0
+    for piece in _lines(_documents(blocks)) if unit == "line" else _documents(blocks):
+        batch.append(piece)
+        size += len(piece.data) + 16
+        if size >= GATHER:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _documents(blocks: Iterable[Block]) -> Iterator[Piece]:
+    waiting, is_open, in_word = b"", False, False
+    for block in blocks:
+        data = waiting + block.data if waiting else block.data
+        cut = len(data) if block.ends_document else character_end(data)
+        data, waiting = data[:cut], data[cut:]
+        yield Piece(data, not is_open, block.ends_document, len(data), count_words(data, in_word))
+        is_open = not block.ends_document
+        in_word = is_open and (data[-1] not in SPACES if data else in_word)
+    if is_open or waiting:
+        yield Piece(waiting, not is_open, True, len(waiting), count_words(waiting, in_word))
+
+
+def _lines(documents: Iterable[Piece]) -> Iterator[Piece]:
+    is_open = in_word = False
+    for piece in documents:
+        *whole, rest = piece.data.split(b"\n")
+        for line in whole:
+            yield Piece(line, not is_open, True, len(line) + 1, count_words(line, in_word))
+            is_open = in_word = False
+        if rest or (piece.ends and is_open):
+            yield Piece(rest, not is_open, piece.ends, len(rest), count_words(rest, in_word))
+            is_open = not piece.ends
+            in_word = is_open and (rest[-1] not in SPACES if rest else in_word)
+
+
+def character_end(data: bytes) -> int:
+    """Where the last whole UTF-8 character of the data ends."""
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte < 0x80:
+            break
+        if byte >= 0xC0:
+            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return len(data) - back if length > back else len(data)
+    return len(data)
+
+
+def count_words(data: bytes, in_word: bool) -> int:
+    """White-space words that begin here; ``in_word``: the first one may have begun before."""
+    if not data:
+        return 0
+    if len(data) < 4096:
+        return len(data.split()) - (in_word and data[0] not in SPACES)
+    space = _IS_SPACE[np.frombuffer(data, np.uint8)]
+    first = not (space[0] or in_word)
+    return int(np.count_nonzero(space[:-1] & ~space[1:])) + int(first)
+
+
+def pack(batch: list[Piece], to_ids: Callable[[list[Piece]], list[Array]], unit: Unit) -> Encoded:
+    """One Encoded for a batch: START before every sequence that begins, END after every one that ends."""
+    start, end = np.array([START], np.int32), np.array([END], np.int32)
+    parts: list[Array] = []
+    for piece, ids in zip(batch, to_ids(batch), strict=True):
+        if piece.begins:
+            parts.append(start)
+        parts.append(ids)
+        if piece.ends:
+            parts.append(end)
+    ids = np.concatenate(parts).astype(np.int32, copy=False)
+    words = sum(piece.words for piece in batch)
+    if unit == "line":
+        words += sum(piece.ends for piece in batch)
+    raw = sum(piece.raw for piece in batch)
+    unknown = int(np.count_nonzero(ids == UNKNOWN))
+    return Encoded(ids, sum(piece.begins for piece in batch), words, raw, unknown)
+
+
+def file_sequences(data: bytes, unit: Unit) -> list[bytes]:
+    """The sequences of a whole file: its lines, or the file itself."""
+    if unit == "document":
+        return [data]
+    lines = data.split(b"\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+class PlainJoiner:
+    """Tokens back to bytes where there are no side symbols.
+
+    An END gives a newline where lines are sequences; at the end the bytes are cut to the length of the file.
+    """
+
+    def __init__(self, data: Callable[[int], bytes], unit: Unit) -> None:
+        self._data, self._end = data, b"\n" if unit == "line" else b""
+
+    def begin(self) -> None:
+        """A new file; nothing is remembered."""
+
+    def push(self, index: int) -> Generator[Array, int, bytes]:
+        """The bytes of one token; asks for nothing."""
+        return self._end if index == END else self._data(index)
+        yield  # this makes it a generator, as the joiner of words is

@@ -1,0 +1,138 @@
+"""The closed vocabulary: words and their ids, in the order of first occurrence.
+
+Ids 0, 1, 2 are UNKNOWN, START and END; a model gives every word of this list a probability and all
+others the one of UNKNOWN. [IITD-1 "Language Modelling"]. The words are kept as one piece of bytes, so that
+opening a vocabulary of any size is instant; the dictionary is made when it is first needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+
+from nextword.core.contracts import SPECIALS, UNKNOWN
+from nextword.core.errors import DataError
+
+FIRST_WORD = len(SPECIALS)
+_LOOKS_SPECIAL = re.compile(r"\\*(?:<unk>|<s>|</s>)")
+_SPACE = re.compile(r"[ \t\v\f\r\n\0]")
+
+
+def escape(word: str) -> str:
+    """A word as it is shown: one that looks like ``<unk>``, ``<s>`` or ``</s>`` gets a backslash more."""
+    return "\\" + word if _LOOKS_SPECIAL.fullmatch(word) else word
+
+
+def unescape(shown: str) -> str:
+    """The word that is shown so; the opposite of `escape`."""
+    return shown[1:] if shown.startswith("\\") and _LOOKS_SPECIAL.fullmatch(shown) else shown
+
+
+class Vocabulary:
+    """Words with the ids 3, 4, …; ``joined`` holds them in this order, each followed by a newline.
+
+    With ``literal_unknown`` the word ``<unk>`` of the text is UNKNOWN itself.
+    """
+
+    def __init__(self, joined: bytes, literal_unknown: bool = False) -> None:
+        self.joined, self.literal_unknown = joined, literal_unknown
+
+    @classmethod
+    def from_words(cls, words: Iterable[str], literal_unknown: bool = False) -> Vocabulary:
+        """A vocabulary of these words; they must be distinct and hold no white space."""
+        listed = list(words)
+        check_words(listed)
+        return cls("".join(word + "\n" for word in listed).encode("utf-8"), literal_unknown)
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The words themselves; the first has id 3."""
+        return self.joined.decode("utf-8").split("\n")[:-1]
+
+    @cached_property
+    def index(self) -> dict[bytes, int]:
+        """From a word's bytes to its id."""
+        found = {b"<unk>": UNKNOWN} if self.literal_unknown else {}
+        found.update(zip(self.joined.split(b"\n")[:-1], range(FIRST_WORD, len(self)), strict=True))
+        return found
+
+    @cached_property
+    def _count(self) -> int:
+        return self.joined.count(b"\n")
+
+    def __len__(self) -> int:
+        """V: the words and the three specials."""
+        return FIRST_WORD + self._count
+
+    def id(self, word: str) -> int:
+        """The id of a word, or UNKNOWN."""
+        return self.index.get(word.encode("utf-8", "surrogatepass"), UNKNOWN)
+
+    def word(self, index: int) -> str:
+        """The word of an id as it stands in a text; a special by its name."""
+        return self.words[index - FIRST_WORD] if index >= FIRST_WORD else SPECIALS[index]
+
+    def piece(self, index: int) -> str:
+        """The word of an id as it is shown, a special never mixed up with a word that looks like it."""
+        return escape(self.words[index - FIRST_WORD]) if index >= FIRST_WORD else SPECIALS[index]
+
+    def pieces(self) -> Iterator[str]:
+        """All of them, from id 0 on."""
+        yield from SPECIALS
+        yield from map(escape, self.words)
+
+
+def are_words(joined: bytes) -> bool:
+    """Whether these are distinct words without white space, each followed by a newline."""
+    words = joined.split()
+    apart = b"\n".join(words) + b"\n" if words else b""
+    return apart == joined and len(set(words)) == len(words) and b"\0" not in joined
+
+
+def check_words(words: list[str], path: str | None = None, first_line: int | None = None) -> None:
+    """Refuse empty words, words with white space, and words that come twice."""
+
+    def line(position: int) -> int | None:
+        return None if first_line is None else first_line + position
+
+    if len(set(words)) != len(words):
+        seen: dict[str, int] = {}
+        for position, word in enumerate(words):
+            if word in seen:
+                before = "" if first_line is None else f" (first in line {line(seen[word])})"
+                raise DataError(
+                    f"the word {word!r} is listed twice{before}; every word may stand there once",
+                    path,
+                    line(position),
+                )
+            seen[word] = position
+    if "" in words:
+        raise DataError("there is an empty word; write one word on every line", path, line(words.index("")))
+    if _SPACE.search("".join(words)):
+        position = next(i for i, word in enumerate(words) if _SPACE.search(word))
+        raise DataError(
+            f"the word {words[position]!r} holds white space, which parts words; write one word a line",
+            path,
+            line(position),
+        )
+
+
+def read_word_list(path: str | Path) -> list[str]:
+    """The words of a vocabulary file: one on every line; ``<unk>``, ``<s>``, ``</s>`` are always there."""
+    data = Path(path).read_bytes()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DataError("the vocabulary is not UTF-8 text; save it as UTF-8", path, line) from error
+    lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    words = [unescape(line) for line in lines if line not in SPECIALS]
+    if len(words) == len(lines):
+        check_words(words, str(path), 1)
+    else:
+        check_words([f"{i}" if line in SPECIALS else line for i, line in enumerate(lines)], str(path), 1)
+    if not any(words):
+        raise DataError("the vocabulary is empty; write one word on every line", path)
+    return words
