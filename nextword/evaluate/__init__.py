@@ -1,0 +1,13 @@
+"""Numbers: what a model says about a text, and what can be done with that.
+
+    evaluate(model, tokenizer, blocks) -> Report                                     perplexity.py, report.py
+    signature(model, tokenizer) -> str                                               signature.py
+    score_lines(model, tokenizer, blocks, *, tokens=False, log10=False, begin=True, end=True)
+        -> Iterator[LineScore(line, text, logprob, count, unknown, log10, tokens)]   lines.py
+    line_batches(model, tokenizer, blocks, begin=True, end=True) -> Iterator[LineBatch]     arrays, bulk speed
+    compress(model, tokenizer, data, run_hash) -> bytes                              compress.py
+    decompress(model, tokenizer, data, run_hash, source="") -> bytes
+    compressing(...), decompressing(...) -> Iterator[Event]                          the same with progress
+
+Import them from their files, e.g. ``from nextword.evaluate.perplexity import evaluate``.
+"""

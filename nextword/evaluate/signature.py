@@ -1,0 +1,55 @@
+"""A line that says how a number was measured, in the manner of sacreBLEU (Post 2018).
+
+Two numbers compare where their lines agree; the line stands in every report.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from nextword.core.contracts import LanguageModel, Tokenizer
+
+
+def signature(model: LanguageModel, tokenizer: Tokenizer) -> str:
+    """For example ``bits|tok:words|unit:line|unk:spelled|ctx:5|lossless:yes|nextword:0.1.0``."""
+    parts = {
+        "tok": tokenizer.name,
+        "unit": tokenizer.unit,
+        "unk": _unknown(tokenizer),
+        "ctx": str(context(model) or "all"),
+        "lossless": "yes" if tokenizer.lossless else "no",
+    }
+    if not is_probability(model):
+        parts["score"] = "no-probability"
+    parts["nextword"] = version()
+    return "|".join(["bits", *(f"{key}:{value}" for key, value in parts.items())])
+
+
+def context(model: LanguageModel) -> int | None:
+    """The longest n-gram a model looks at; None where there is no such limit."""
+    order = getattr(model, "order", None)
+    return order if isinstance(order, int) else None
+
+
+def is_probability(model: LanguageModel) -> bool:
+    """Whether the model's numbers are probabilities (stupid backoff gives scores)."""
+    return bool(getattr(model, "is_probability", True))
+
+
+@cache
+def version() -> str:
+    """The installed version of nextword."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    try:
+        return installed("nextword")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _unknown(tokenizer: Tokenizer) -> str:
+    """How unknown words count: there are none, they are spelled, or ``<unk>`` in the text is one."""
+    if tokenizer.closed:
+        return "none"
+    return "literal" if getattr(getattr(tokenizer, "vocab", None), "literal_unknown", False) else "spelled"

@@ -1,0 +1,73 @@
+"""Packed streams: the same numbers in one pass, in batches and in pieces cut anywhere."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nextword.core.contracts import END, START, Encoded
+from nextword.evaluate import streams
+from nextword.evaluate.streams import Stream, gathered
+
+sequences = st.lists(st.lists(st.integers(3, 12), max_size=9), min_size=1, max_size=8)
+
+
+def packed(rows):
+    return np.array([word for row in rows for word in (START, *row, END)], dtype=np.int32)
+
+
+def one_by_one(model, rows, begin=True):
+    """The definition: step through every sequence."""
+    found = []
+    for row in rows:
+        state = model.start(1, None, begin)
+        logp = model.next(state)
+        found.append(0.0)
+        for word in (*row, END):
+            found.append(logp[0, word])
+            logp, state = model.step(np.array([word]), state)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("kind", ["packed", "plain", "packed without order"])
+@settings(max_examples=25, deadline=None)
+@given(rows=sequences, cuts=st.lists(st.integers(0, 80), max_size=5))
+def test_a_stream_cut_anywhere_gives_what_stepping_gives(trained, plain, kind, rows, cuts):
+    model, _ = trained()
+    asked = model if kind == "packed" else plain(model)
+    if kind == "packed without order":
+        asked.score_packed = model.score_packed
+    stream, ids = Stream(asked), packed(rows)
+    edges = [0, *sorted(min(cut, len(ids)) for cut in cuts), len(ids)]
+    found = np.concatenate([stream.push(ids[a:b]) for a, b in pairwise(edges)])
+    assert np.allclose(found, one_by_one(model, rows), atol=1e-9)
+
+
+@settings(max_examples=15, deadline=None)
+@given(rows=sequences)
+def test_without_start_the_first_word_has_no_context(trained, rows):
+    model, _ = trained()
+    assert np.allclose(Stream(model, begin=False).push(packed(rows)), one_by_one(model, rows, begin=False))
+
+
+def test_long_sequences_are_scored_in_pieces_with_the_same_result(trained, plain, monkeypatch):
+    model, _ = trained()
+    rng = np.random.default_rng(0)
+    rows = [list(rng.integers(3, 12, size=size)) for size in (50, 3, 0, 17, 16, 40)]
+    expected = Stream(plain(model)).push(packed(rows))
+    monkeypatch.setattr(streams, "PIECE", 16)
+    monkeypatch.setattr(streams, "BATCH", 24)
+    assert np.allclose(Stream(plain(model)).push(packed(rows)), expected)
+
+
+def test_small_pieces_are_put_together_without_loss():
+    pieces = [Encoded(np.full(4, i), 1, 2, 3, 1, 0.5) for i in range(5)]
+    found = list(gathered(pieces, size=8))
+    assert [len(piece.ids) for piece in found] == [8, 8, 4]
+    assert sum(piece.words for piece in found) == 10
+    assert sum(piece.side_nats for piece in found) == 2.5
+    assert np.array_equal(np.concatenate([p.ids for p in found]), np.concatenate([p.ids for p in pieces]))
