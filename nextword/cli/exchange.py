@@ -42,6 +42,6 @@ def import_(
     from nextword.api import exchange
 
     run = progress.follow(exchange.importing(file, out, overwrite=overwrite))
-    show.as_json(run.summary()) if json else show.result(str(run.path))
-    show.note(f"saved {run.describe()} in {run.path}")
-    show.next_command(f"nextword score {run.path} -")
+    show.as_json(run.summary()) if json else show.result(run.place)
+    show.note(f"saved {run.describe()} in {run.place}")
+    show.next_command(f"nextword score {run.place} -")

@@ -22,6 +22,6 @@ def mix(
     from nextword.api import mixing
 
     run = progress.follow(mixing.mixing(runs, tune, out, overwrite=overwrite))
-    show.as_json(run.summary()) if json else show.result(str(run.path))
-    show.note(f"saved {run.describe()} in {run.path}")
-    show.next_command(f"nextword eval {run.path} {tune}")
+    show.as_json(run.summary()) if json else show.result(run.place)
+    show.note(f"saved {run.describe()} in {run.place}")
+    show.next_command(f"nextword eval {run.place} {tune}")

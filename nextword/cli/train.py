@@ -46,6 +46,6 @@ def train(
     if json:
         show.as_json(run.summary())
     else:
-        show.result(str(run.path))
-    show.note(f"saved {run.describe()} in {run.path}")
-    show.next_command(f'nextword generate {run.path} --prompt "the"')
+        show.result(run.place)
+    show.note(f"saved {run.describe()} in {run.place}")
+    show.next_command(f'nextword generate {run.place} --prompt "the"')

