@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
+import logging
 from collections.abc import Iterable
 from typing import Any
 
 from nextword.core.events import Done, Event, Note
 
+_log = logging.getLogger("nextword")
+
 
 def finish(events: Iterable[Event]) -> Any:
-    """Run to the end; notes become warnings, and what was made is returned."""
+    """Run to the end; notes go to the log ``nextword``, and what was made is returned."""
     made = None
     for event in events:
         if isinstance(event, Note):
-            warnings.warn(event.message, stacklevel=3)
+            _log.warning(event.message)
         elif isinstance(event, Done):
             made = event.result
     return made

@@ -52,7 +52,7 @@ def mixing(
     _check(opened, folders)
     target = default_name("mixture", os.fspath(tune)) if out is None else out
     check_target(target, overwrite)
-    source = Source.for_reading([tune], opened[0].settings)
+    source = Source.for_reading([tune], opened[0].settings.data)
     yield Stage("tune", len(opened), "models")
     tuned = tune_weights(_logps(opened, source))
     if tuned.dropped:

@@ -122,7 +122,7 @@ class Run:
 
     def evaluate(self, *data: str | os.PathLike[str]) -> Report:
         """Measure the model on files: perplexity, bits per byte and the rest of the report."""
-        return evaluate(self.model, self.tokenizer, Source.for_reading(data, self.settings).blocks())
+        return evaluate(self.model, self.tokenizer, Source.for_reading(data, self.settings.data).blocks())
 
     def compress(self, data: bytes) -> bytes:
         """The bytes, coded with this model; any bytes can be given."""

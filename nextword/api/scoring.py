@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from nextword.api.results import Score
 from nextword.api.run import load
+from nextword.core import config
 from nextword.evaluate.lines import LineScore, score_lines
 from nextword.train.source import Source
 
@@ -24,16 +26,22 @@ class Style:
     begin: bool = True
     end: bool = True
     format: str = "tsv"
+    sets: tuple[str, ...] = ()
 
 
 def scores(run: Run | str, file: str, style: Style) -> Iterator[LineScore]:
     """Every line of a file with its score."""
     opened = load(run)
-    blocks = Source.for_reading([file], opened.settings).lines()
+    blocks = Source.for_reading([file], opened.settings.data, config.parse_sets(style.sets)).blocks()
     return score_lines(
         opened.model, opened.tokenizer, blocks,
         tokens=style.by == "token", log10=style.log10, begin=style.begin, end=style.end,
     )  # fmt: skip
+
+
+def score(run: Run | str, text: str) -> Score:
+    """How well a run predicts a text; `scores` takes files."""
+    return load(run).score(text)
 
 
 def rows(run: Run | str, file: str, style: Style) -> Iterator[bytes]:

@@ -90,8 +90,8 @@ def run(
         yield Done(load(out))
         return
     yield from notes
-    source = Source.for_training(order.names, settings)
-    valid = Source.for_reading([order.valid], settings) if order.valid else None
+    source = Source.for_training(order.names, settings.data)
+    valid = Source.for_reading([order.valid], settings.data) if order.valid else None
     if not keep:
         for event in fit(settings, source, valid):
             yield Done(Run(event.result)) if isinstance(event, Done) else event
@@ -135,7 +135,7 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
 def estimate(order: Order) -> dict[str, Any]:
     """What a training would take; nothing is trained."""
     settings, _ = settings_of(order)
-    return guess(settings, Source.for_training(order.names, settings).size or 0)
+    return guess(settings, Source.for_training(order.names, settings.data).size or 0)
 
 
 def _names(data: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None) -> tuple[str, ...]:

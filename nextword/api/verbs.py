@@ -9,6 +9,7 @@ from typing import Any
 
 from nextword.api.events import finish
 from nextword.api.run import Run, load
+from nextword.core import config
 from nextword.core.disk import translate
 from nextword.core.errors import DataError
 from nextword.core.events import Done, Event, Note, Stage
@@ -25,13 +26,15 @@ def evaluate(run: Run | str | os.PathLike[str], *data: str | os.PathLike[str]) -
     return found
 
 
-def evaluating(run: Run | str | os.PathLike[str], data: Sequence[str | os.PathLike[str]]) -> Iterator[Event]:
+def evaluating(
+    run: Run | str | os.PathLike[str], data: Sequence[str | os.PathLike[str]], sets: Sequence[str] = ()
+) -> Iterator[Event]:
     """`evaluate` with its progress; the last event holds the report."""
     opened = load(run)
-    source = Source.for_reading(data, opened.settings)
+    source = Source.for_reading(data, opened.settings.data, config.parse_sets(sets))
     yield Stage("measure", source.size, "bytes")
     report = measure(opened.model, opened.tokenizer, source.blocks())
-    for message in source.notes():
+    for message in source.notes:
         yield Note(message)
     if report.explanation:
         yield Note(report.explanation)

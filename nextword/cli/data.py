@@ -24,11 +24,11 @@ def list_corpora(debug: Debug = False, json: Json = False) -> None:
 @app.command("get")
 def get(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A corpus.")],
-    out: Annotated[str, typer.Option("-o", "--out", metavar="FILE", help="Where to write its text.")],
+    out: Annotated[str, typer.Option("-o", "--out", metavar="DIR", help="The folder for its files.")],
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Write a corpus as one text file."""
+    """Copy the files of a corpus into a folder."""
     from nextword.api import corpora
 
     done = corpora.get(name, out)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nextword.cli import progress, show
-from nextword.cli.options import Debug, Json, RunName, TextFile
+from nextword.cli.options import Debug, Json, RunName, Sets, TextFile
 
 
 class By(StrEnum):
@@ -28,13 +28,14 @@ class Format(StrEnum):
 def evaluate(
     run: RunName,
     data: Annotated[list[str], typer.Argument(metavar="DATA...", help="Files, folders or corpora.")],
+    sets: Sets = None,
     debug: Debug = False,
     json: Json = False,
 ) -> None:
     """Measure a run on text: perplexity, bits per byte, unknown words, signature."""
     from nextword.api import verbs
 
-    report = progress.follow(verbs.evaluating(run, data))
+    report = progress.follow(verbs.evaluating(run, data, sets or ()))
     show.as_json(report.to_json()) if json else show.result(str(report))
 
 
@@ -46,13 +47,16 @@ def score(
     no_bos: Annotated[bool, typer.Option("--no-bos", help="Lines do not begin a sequence.")] = False,
     no_eos: Annotated[bool, typer.Option("--no-eos", help="Lines do not end a sequence.")] = False,
     format: Annotated[Format, typer.Option(help="How rows are written.")] = Format.tsv,  # noqa: A002
+    sets: Sets = None,
     debug: Debug = False,
     json: Json = False,
 ) -> None:
     """Score every line of a text: log-probability, tokens, unknown words, the line."""
     from nextword.api import scoring
 
-    style = scoring.Style(by=by.value, log10=log10, begin=not no_bos, end=not no_eos, format=format.value)
+    style = scoring.Style(
+        by=by.value, log10=log10, begin=not no_bos, end=not no_eos, format=format.value, sets=tuple(sets or ())
+    )
     if json:
         show.as_json(scoring.whole(run, file, style))
     else:

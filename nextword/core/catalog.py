@@ -48,12 +48,6 @@ SLOTS: dict[str, dict[str, str]] = {
         "sample": "nextword.decode.choose:Sample",
         "beam": "nextword.decode.beam:Beam",
     },
-    # How the next word is chosen.
-    "decode": {
-        "greedy": "nextword.decode.choose:Greedy",
-        "sample": "nextword.decode.choose:Sample",
-        "beam": "nextword.decode.beam:Beam",
-    },
     # Experiments of the lectures: a function (out, run) -> events.
     "lab": {
         "counts": "nextword.lab.counts:run",

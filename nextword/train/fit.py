@@ -63,15 +63,18 @@ def _learn(
     return model
 
 
-def _validate(model: LanguageModel, text: Text, source: Source, valid: Source, metrics: Metrics) -> Iterator[Event]:
+def _validate(
+    model: LanguageModel, text: Text, source: Source, valid: Source, metrics: Metrics
+) -> Iterator[Event]:
     """Measure the held-out text."""
-    if source.shares_a_file_with(valid):
-        yield Note("the held-out text is also in the training text, so its numbers say little")
+    if (both := source.shares_a_file_with(valid)) is not None:
+        yield Note(f"{both} is in the training text too, so what it says about new text is worth little")
     yield Stage("measure the held-out text", valid.size, "bytes")
     report = evaluate(model, text.tokenizer, valid.blocks())
     metrics.append({f"valid_{name}": report.to_json()[name] for name in _VALID})
     yield Measure(metrics[-1])
-    yield Note(f"held-out text: perplexity {report.perplexity:,.2f}, {report.bits_per_byte:.4f} bits per byte")
+    bits = report.bits_per_byte
+    yield Note(f"held-out text: perplexity {report.perplexity:,.2f}, {bits:.4f} bits per byte")
 
 
 @contextmanager

@@ -5,16 +5,15 @@ Without a limit the ids stay in memory; within ``train.memory`` they go to a fil
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
 from nextword.core import catalog
-from nextword.core.contracts import Array, Block, Encoded, Tokenizer
+from nextword.core.contracts import Array, Encoded, Tokenizer
 from nextword.core.errors import DataError
 from nextword.core.events import Event, Note, Progress, Stage
 from nextword.text.fit import fit_tokenizer, vocabulary_note
@@ -32,38 +31,35 @@ class Text:
     facts: DataFacts
 
 
-def encode(settings: RunSettings, source: Source, scratch: Path | None = None) -> Generator[Event, None, Text]:
+def encode(
+    settings: RunSettings, source: Source, scratch: Path | None = None
+) -> Generator[Event, None, Text]:
     """Tokenizer and ids of a text; yields progress in bytes, then the readers' notes.
 
     ``scratch``: a folder for the ids, which are then not held in memory.
     """
-    name, digest, sink = settings.text.tokenizer, hashlib.sha256(), Sink(scratch)
+    name, sink = settings.text.tokenizer, Sink(scratch)
     unit = None if settings.data.unit == "auto" else settings.data.unit
     if name == "words":  # vocabulary and ids in one pass
         words = catalog.find("tokenizer", name)
-        fitting = words.fit_encode(hashed(source.blocks(), digest), settings.text, unit or "line")
+        fitting = words.fit_encode(source.blocks(), settings.text, unit or "line")
         yield from _drain(fitting, sink, source.size)
         tokenizer: Tokenizer = fitting.tokenizer
     else:
         yield Stage("learn the tokenizer")
+        source.keep()
         tokenizer = fit_tokenizer(name, source.blocks(), settings.text, unit)
-        yield from _drain(tokenizer.encode_blocks(hashed(source.blocks(), digest)), sink, source.size)
-    for message in source.notes():
+        yield from _drain(tokenizer.encode_blocks(source.blocks()), sink, source.size)
+    for message in source.notes:
         yield Note(message)
-    facts = sink.facts(source.names, digest.hexdigest())
+    facts = sink.facts(source.names, source.digest)
     ends = facts.sequences if tokenizer.unit == "line" else 0
     if facts.words - ends <= 0:
-        raise DataError("there is no word in it, so there is nothing to learn; give a text with words", source.names[0])
-    if tokenizer.name == "words" and (message := vocabulary_note(tokenizer.vocab_size, facts.words)) is not None:
-        yield Note(message)
+        raise DataError("no word is in it, so there is nothing to learn; give a text with words", source.names[0])
+    many = vocabulary_note(tokenizer.vocab_size, facts.words) if tokenizer.name == "words" else None
+    if many is not None:
+        yield Note(many)
     return Text(tokenizer, sink.ids(), facts)
-
-
-def hashed(blocks: Iterable[Block], digest: Any) -> Iterator[Block]:
-    """The same blocks; their bytes go into the digest on the way."""
-    for block in blocks:
-        digest.update(block.data)
-        yield block
 
 
 class Sink:
@@ -80,7 +76,7 @@ class Sink:
         for name in self._totals:
             self._totals[name] += getattr(piece, name)
         if self._file is not None:
-            self._file.write(np.ascontiguousarray(piece.ids, dtype=np.int32))
+            self._file.write(np.ascontiguousarray(piece.ids, dtype=np.int32).data)
         else:
             self._parts.append(piece.ids)
 

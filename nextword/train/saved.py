@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +32,7 @@ class Trained:
     settings: RunSettings
     model: LanguageModel
     tokenizer: Tokenizer
-    facts: training.Facts = training.Facts()
+    facts: training.Facts = field(default_factory=training.Facts)
     metrics: list[dict[str, Any]] = field(default_factory=list)
     folder: RunFolder | None = None  # where it is saved, if it is
 
@@ -42,9 +43,10 @@ def write(trained: Trained, folder: NewRun) -> None:
     family.save(trained.model, folder)
     folder.write(CONFIG, trained.settings.to_toml())
     trained.tokenizer.save(str(folder.path / TOKENIZER))
-    folder.write(METRICS, "".join(json.dumps(row, allow_nan=True) + "\n" for row in trained.metrics))
+    folder.write(METRICS, "".join(json.dumps(_finite(row), allow_nan=False) + "\n" for row in trained.metrics))
     folder.write_json(TRAINING, trained.facts.to_json())
-    folder.write(CARD, card(trained.settings, trained.model, trained.tokenizer, trained.facts, trained.metrics))
+    page = card(trained.settings, trained.model, trained.tokenizer, trained.facts, trained.metrics)
+    folder.write(CARD, page)
 
 
 def load(name: str | os.PathLike[str], verify: bool = False) -> Trained:
@@ -80,6 +82,12 @@ def fingerprint(folder: RunFolder) -> str:
 
     files = {name: record for name, record in folder.manifest.files.items() if Path(name).name not in _ABOUT}
     return Manifest(files, 0).fingerprint
+
+
+def _finite(row: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no infinity: such a number is null."""
+    infinite = (math.inf, -math.inf)
+    return {name: None if value in infinite or value != value else value for name, value in row.items()}
 
 
 def _metrics(folder: RunFolder) -> list[dict[str, Any]]:

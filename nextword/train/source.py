@@ -1,45 +1,103 @@
-"""A text that is given by names: files, folders, globs, corpora or ``-``, with the rules for reading it."""
+"""A text given by names (files, folders, patterns, corpora, ``-``), to be read as often as it is needed.
+
+Names are looked up at once, so that a wrong one ends a command before any work. What can be read only once,
+such as standard input, is written to a temporary file where a second pass needs it.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from typing import IO, Any, cast
 
+from nextword.core import config
 from nextword.core.contracts import Block
-from nextword.core.events import Note
-from nextword.data import readers
+from nextword.data.paths import same_file
+from nextword.data.readers import Reader, read
 from nextword.data.settings import DataSettings
-from nextword.train.settings import RunSettings
+
+Names = Iterable[str | os.PathLike[str]]
 
 
-@dataclass
 class Source:
-    """What `data.readers` needs, and what is known before anything is read."""
+    """A text, its size, and what was noticed while it was read."""
 
-    names: tuple[str, ...]
-    settings: DataSettings
+    def __init__(self, names: Names, settings: DataSettings, raw: bool = False) -> None:
+        self.names = tuple(os.fspath(name) for name in names)
+        self._settings, self._raw = settings, raw
+        self._reader: Reader = self._open()
+        self._taken = False
+        self._spool: Spool | None = None
 
     @classmethod
-    def for_training(cls, names: Sequence[str | os.PathLike[str]], settings: RunSettings) -> Source:
-        return cls(tuple(os.fspath(n) for n in names), settings.data)
+    def for_training(cls, names: Names, settings: DataSettings) -> Source:
+        """A text to learn from: line ends are unified."""
+        return cls(names, settings)
 
     @classmethod
-    def for_reading(cls, names: Sequence[str | os.PathLike[str]], settings: RunSettings) -> Source:
-        return cls(tuple(os.fspath(n) for n in names), settings.data)
+    def for_reading(cls, names: Names, settings: DataSettings, sets: Mapping[str, Any] | None = None) -> Source:
+        """A text to measure: every byte counts. ``sets`` are further settings of the group ``data``."""
+        changed = settings.model_dump() | _checked(sets or {})
+        return cls(names, DataSettings(**changed), raw=True)
 
     @property
     def size(self) -> int | None:
-        return None
+        """Bytes on disk, where that is known."""
+        return self._reader.size
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text that was read last."""
+        return self._reader.digest
+
+    @property
+    def notes(self) -> list[str]:
+        """What the reader noticed, once it has read to the end."""
+        return [note.message for note in self._reader.notes]
 
     def blocks(self) -> Iterator[Block]:
-        return readers.read(list(self.names), self.settings)
+        """The text from its beginning."""
+        if self._spool is not None:
+            return iter(self._spool)
+        if self._taken:
+            self._reader = self._open()
+        self._taken = True
+        return iter(self._reader)
 
-    def lines(self) -> Iterator[Block]:
-        return self.blocks()
+    def keep(self) -> None:
+        """Before a first pass that will not be the last: text that comes only once is kept in a file."""
+        if self.size is None and self._spool is None:
+            self._spool = Spool(self.blocks())
 
-    def notes(self) -> list[str]:
-        return []
+    def shares_a_file_with(self, other: Source) -> str | None:
+        """The first file that both have."""
+        return same_file(self._reader.sources, other._reader.sources)
 
-    def shares_a_file_with(self, other: Source) -> bool:
-        return bool(set(self.names) & set(other.names))
+    def _open(self) -> Reader:
+        return read(self.names, self._settings, raw=self._raw, digest=True)
+
+
+class Spool:
+    """Blocks in a temporary file, to be read again."""
+
+    def __init__(self, blocks: Iterable[Block]) -> None:
+        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="nextword-")  # noqa: SIM115 - it lives as long as we
+        self._kept: list[tuple[int, bool, str, int]] = []
+        for block in blocks:
+            self._file.write(block.data)
+            self._kept.append((len(block.data), block.ends_document, block.source, block.line))
+
+    def __iter__(self) -> Iterator[Block]:
+        self._file.seek(0)
+        for size, ends, source, line in self._kept:
+            yield Block(self._file.read(size), ends, source, line)
+
+    def __del__(self) -> None:
+        self._file.close()
+
+
+def _checked(sets: Mapping[str, Any]) -> dict[str, Any]:
+    """Only what was set, as plain values; only settings of the group ``data`` are allowed."""
+    settings = cast(DataSettings, config.build({"data": DataSettings}, sets)["data"])
+    return settings.model_dump(exclude_unset=True)
