@@ -22,7 +22,10 @@ class DataSettings(Settings):
     )
     format: Format = Field("auto", description="file format; auto: by the file's ending")
     text_column: str = Field(
-        "", description="column or JSON field with the text; several, joined by a newline: title,body"
+        "", description="column or JSON field with the text (name or number); several: title,body"
+    )
+    columns: str = Field(
+        "", description="names of the columns of a table without a header line: id,topics,title,body"
     )
     on_error: Literal["stop", "skip", "replace"] = Field(
         "stop", description="bytes that are not UTF-8: stop, skip the line, or replace them (counted, noted)"

@@ -116,7 +116,7 @@ def read_fields(path: str | os.PathLike[str]) -> Fields:
     fields = Fields(values, str(file))
     if fields.count("version") > VERSION:
         raise FormatError(
-            f"the tokenizer has version {values['version']}, but this nextword reads up to {VERSION}; update it",
+            f"the tokenizer has version {values['version']}, this nextword knows up to {VERSION}; update it",
             str(file),
         )
     return fields

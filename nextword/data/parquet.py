@@ -1,0 +1,65 @@
+"""Parquet tables, a batch of rows at a time, through the pyarrow package.
+
+Every row's text is a document of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from nextword.core.catalog import nearest
+from nextword.core.contracts import Block
+from nextword.core.errors import DataError, MissingPart
+from nextword.data.paths import STDIN, Source
+from nextword.data.settings import DataSettings
+
+_ROWS = 1024
+
+
+def parquet_blocks(source: Source, settings: DataSettings) -> Iterator[Block]:
+    """The texts of a Parquet table's rows, one block each."""
+    if source.path in STDIN:
+        raise DataError("a Parquet table cannot be read from standard input; give the file", source.shown)
+    try:
+        import pyarrow as arrow
+        import pyarrow.parquet as parquet
+    except ImportError as error:
+        raise MissingPart("pyarrow", "data", "reading a Parquet table") from error
+    try:
+        with parquet.ParquetFile(source.path) as file:
+            yield from _rows(file, _names(file.schema_arrow.names, source, settings), source)
+    except (arrow.ArrowException, OSError) as error:
+        reason = str(error).split("\n")[0][:200]
+        raise DataError(f"this is not a Parquet table that can be read ({reason})", source.shown) from error
+
+
+def _names(there: list[str], source: Source, settings: DataSettings) -> list[str]:
+    wanted = [name.strip() for name in settings.text_column.split(",") if name.strip()]
+    if not wanted:
+        wanted = there if len(there) == 1 else ["text"]
+    for name in wanted:
+        if name not in there:
+            guess = nearest(name, there)
+            hint = f"did you mean '{guess}'? " if guess else ""
+            message = f"there is no column '{name}'; {hint}There are: {', '.join(there[:20])}"
+            raise DataError(f"{message}. Choose with --set data.text_column=NAME", source.shown)
+    return wanted
+
+
+def _rows(file: Any, names: list[str], source: Source) -> Iterator[Block]:
+    number, found = 0, False
+    for batch in file.iter_batches(batch_size=_ROWS, columns=names):
+        for cells in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
+            number += 1
+            texts = [cell for cell in cells if cell is not None]
+            if not all(isinstance(text, str) for text in texts):
+                message = f"the column holds {type(texts[0]).__name__}, not text"
+                raise DataError(f"row {number}: {message}", source.shown)
+            data = "\n".join(texts).encode("utf-8")
+            if b"\0" in data:
+                raise DataError(f"row {number}: the text holds a NUL character", source.shown)
+            found = found or bool(data.strip())
+            yield Block(data, True, source.shown, number)
+    if not found:
+        raise DataError("no row of this table holds a word", source.shown)

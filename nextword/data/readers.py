@@ -1,0 +1,177 @@
+"""Any text the user has, as a stream of blocks: one pass, bounded memory, every byte checked.
+
+Formats: plain text, gzip, JSON lines, CSV, TSV, Parquet, standard input; folders and patterns of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from nextword.core.contracts import Block
+from nextword.core.errors import DataError
+from nextword.core.events import Note
+from nextword.data.encoding import TextChecker
+from nextword.data.opening import GZIP, open_binary, read_bytes
+from nextword.data.paths import Source, resolve
+from nextword.data.settings import DataSettings
+
+BLOCK = 1 << 23  # bytes of a block
+_AHEAD = 1 << 21  # from this many bytes on, the next block is read while the last one is used
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+def read(
+    paths: Paths, settings: DataSettings | None = None, *, raw: bool = False, digest: bool = False
+) -> Reader:
+    """The blocks of what the user named; paths are looked up now, contents when the blocks are taken.
+
+    ``raw`` keeps CRLF line ends, for evaluation in bits of the file's own bytes; ``digest`` computes
+    `Reader.digest` on the way.
+    """
+    return Reader(resolve(paths), settings or DataSettings(), raw, digest)
+
+
+class Reader:
+    """Iterate once for the blocks; afterwards notes, bytes, lines (or records) and digest are complete."""
+
+    def __init__(self, sources: list[Source], settings: DataSettings, raw: bool, digest: bool) -> None:
+        self.sources, self.settings, self.raw = sources, settings, raw
+        self.notes: list[Note] = []
+        self.bytes = self.lines = self.documents = 0
+        self._hash = hashlib.sha256() if digest else None
+        self._used = False
+
+    @property
+    def size(self) -> int | None:
+        """Bytes on disk, where all of them are files."""
+        sizes = [source.size for source in self.sources]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text and its document ends; empty unless it was asked for."""
+        return "" if self._hash is None else self._hash.hexdigest()
+
+    def __iter__(self) -> Iterator[Block]:
+        if self._used:
+            raise RuntimeError("a reader can be read once; make another with read()")
+        self._used = True
+        size = self.size
+        blocks = self._counted()
+        return blocks if size is None or size < _AHEAD else _ahead(blocks)
+
+    def _counted(self) -> Iterator[Block]:
+        empty: list[DataError] = []
+        for source in self.sources:
+            try:
+                yield from self._file(source)
+            except _NoTokens as error:
+                if source.named:
+                    raise DataError(*error.args) from None
+                empty.append(error)
+                self.notes.append(Note(f"{error}; it was left out"))
+        if len(empty) == len(self.sources):
+            raise DataError(f"none of the {len(empty)} files holds a token; the first is {empty[0]}")
+
+    def _file(self, source: Source) -> Iterator[Block]:
+        checker = TextChecker(source.shown, self.settings, self.raw)
+        kind = source.format if self.settings.format == "auto" else self.settings.format
+        if kind == "parquet":
+            from nextword.data.parquet import parquet_blocks
+
+            blocks = parquet_blocks(source, self.settings)
+        elif kind == "text":
+            blocks = text_blocks(source, checker)
+        else:
+            from nextword.data.tables import table_blocks
+
+            blocks = table_blocks(source, kind, self.settings, checker)
+        last = b"\n"
+        for block in blocks:
+            self._count(block)
+            last = block.data[-1:]
+            yield block
+        self.lines += checker.newlines + (last != b"\n") if kind == "text" else self.documents
+        self.notes.extend(Note(sentence) for sentence in checker.notes())
+        if source.path.lower().endswith(".gz") and source.size and not _is_gzip(source):
+            self.notes.append(Note(f"{source.shown}: this is plain text, although its name ends in .gz"))
+
+    def _count(self, block: Block) -> None:
+        self.bytes += len(block.data)
+        self.documents += block.ends_document
+        if self._hash is not None:
+            self._hash.update(block.data)
+            if block.ends_document:
+                self._hash.update(b"\0")
+
+
+class _NoTokens(DataError):  # noqa: N818 - it names what is missing
+    """A file without a token: an error where it was named, a note where it was found in a folder."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+def text_blocks(source: Source, checker: TextChecker, one_document: bool = True) -> Iterator[Block]:
+    """A plain text as checked blocks, cut at line ends; a line longer than a block goes on in the next."""
+    waiting: Block | None = None
+    for data in _cut(read_bytes(source)):
+        line = checker.line
+        data = checker.check(data)
+        if waiting is not None:
+            yield waiting
+        waiting = Block(data, False, source.shown, line)
+    try:
+        checker.finish()
+    except DataError as error:
+        if checker.has_words:
+            raise
+        raise _NoTokens(str(error)) from None
+    if waiting is not None:
+        yield Block(waiting.data, one_document, waiting.source, waiting.line)
+
+
+def _cut(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Blocks that end at a line end; where a line is too long, between two characters."""
+    parts: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        parts.append(piece)
+        size += len(piece)
+        if size < BLOCK:
+            continue
+        data = b"".join(parts)
+        end = data.rfind(b"\n") + 1 or _between_characters(data)
+        yield data[:end]
+        parts, size = [data[end:]], len(data) - end
+    data = b"".join(parts)
+    if data:
+        yield data
+
+
+def _between_characters(data: bytes) -> int:
+    """A place near the end that is inside no UTF-8 character and not between CR and LF."""
+    end = len(data)
+    while end > len(data) - 4 and 0x80 <= data[end - 1] < 0xC0:
+        end -= 1
+    if data[end - 1] >= 0xC0 or data[end - 1] == 0x0D:
+        end -= 1
+    return end
+
+
+def _ahead(blocks: Iterator[Block]) -> Iterator[Block]:
+    """The same blocks, the next one being read while the last one is used."""
+    with ThreadPoolExecutor(1, thread_name_prefix="nextword-read") as pool:
+        coming = pool.submit(next, blocks, None)
+        while (block := coming.result()) is not None:
+            coming = pool.submit(next, blocks, None)
+            yield block
+
+
+def _is_gzip(source: Source) -> bool:
+    with open_binary(source) as file:
+        return file.read(2) == GZIP

@@ -1,0 +1,187 @@
+"""Records as documents: JSON lines, CSV and TSV.
+
+Every record's text is a document of its own; a record that cannot be read is named by its line.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from nextword.core.catalog import nearest
+from nextword.core.contracts import Block
+from nextword.core.errors import DataError
+from nextword.data.encoding import TextChecker
+from nextword.data.paths import Source
+from nextword.data.settings import DataSettings
+
+LINE_LIMIT = 1 << 28  # one record must fit into memory
+_JOIN = "\n"  # between the columns of one record
+
+
+def table_blocks(source: Source, kind: str, settings: DataSettings, checker: TextChecker) -> Iterator[Block]:
+    """The texts of a table's records, one block each."""
+    lines = _lines(source, checker)
+    if kind == "jsonl":
+        records = _json_texts(lines, source, settings)
+    else:
+        records = _table_texts(lines, source, settings, "\t" if kind == "tsv" else ",")
+    found = False
+    for line, text in records:
+        data = _to_bytes(text, source, line)
+        if settings.newlines == "unify" and not checker.raw:
+            data = data.replace(b"\r\n", b"\n")
+        found = found or bool(data.strip())
+        yield Block(data, True, source.shown, line)
+    if not found:
+        raise DataError("no record of this file holds a word", source.shown)
+
+
+def _lines(source: Source, checker: TextChecker) -> Iterator[str]:
+    """The lines of a file with their ends; a line may span blocks."""
+    from nextword.data.readers import text_blocks
+
+    waiting: list[str] = []
+    size = 0
+    for block in text_blocks(source, checker):
+        *whole, rest = block.data.decode("utf-8").split("\n")
+        for line in whole:
+            yield "".join((*waiting, line, "\n"))
+            waiting, size = [], 0
+        waiting.append(rest)
+        size += len(rest)
+        if size > LINE_LIMIT:
+            raise DataError(f"one line is longer than {LINE_LIMIT >> 20} MB", source.shown, checker.line)
+    if size:
+        yield "".join(waiting)
+
+
+def _to_bytes(text: str, source: Source, line: int) -> bytes:
+    """A record's text as UTF-8; what JSON lets through and is no text is refused."""
+    try:
+        data = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        code = f"U+{ord(text[error.start]):04X}"
+        message = (
+            f"the text holds half a surrogate pair ({code}), which is no character; write the whole pair"
+        )
+        raise DataError(message, source.shown, line) from error
+    if b"\0" in data:
+        raise DataError("the text holds a NUL character, which is in no text; remove it", source.shown, line)
+    return data
+
+
+def _json_texts(lines: Iterable[str], source: Source, settings: DataSettings) -> Iterator[tuple[int, str]]:
+    names = [name.strip() for name in (settings.text_column or "text").split(",")]
+    decoder = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_distinct)
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            record = decoder.decode(line.strip())
+        except (ValueError, RecursionError) as error:
+            reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+            raise DataError(f"this line is not JSON ({reason})", source.shown, number) from error
+        yield number, record if isinstance(record, str) else _fields(record, names, source, number)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key comes twice")
+    return found
+
+
+def _fields(record: Any, names: list[str], source: Source, line: int) -> str:
+    """The text of a JSON record."""
+    if not isinstance(record, dict):
+        raise DataError("this line is neither a JSON object nor a string", source.shown, line)
+    texts = []
+    for name in names:
+        if name not in record:
+            raise DataError(_no_column("field", name, list(record)), source.shown, line)
+        if not isinstance(record[name], str):
+            kind = type(record[name]).__name__
+            raise DataError(f"the field '{name}' is no string but {kind}", source.shown, line)
+        texts.append(record[name])
+    return _JOIN.join(texts)
+
+
+def _no_column(what: str, name: str, there: list[str]) -> str:
+    guess = nearest(name, there)
+    hint = f"; did you mean '{guess}'?" if guess else ";"
+    return (
+        f"there is no {what} '{name}'{hint} There are: {', '.join(there[:20]) or 'none'}. "
+        "Choose with --set data.text_column=NAME"
+    )
+
+
+def _table_texts(
+    lines: Iterable[str], source: Source, settings: DataSettings, delimiter: str
+) -> Iterator[tuple[int, str]]:
+    """The text columns of every row; rows must all be of one length."""
+    csv.field_size_limit(LINE_LIMIT)
+    if delimiter == "\t":  # in TSV a quote is a character like others
+        rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
+    else:
+        rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    pick: Callable[[list[str]], str] | None = None
+    width = before = 0
+    try:
+        for row in rows:
+            line, before = before + 1, rows.line_num
+            if not row:
+                continue
+            if pick is None:
+                width = len(row)
+                pick, is_header = _columns(row, source, settings)
+                if is_header:
+                    continue
+            if len(row) != width:
+                message = f"this row has {len(row)} columns, expected {width} as in the first one"
+                raise DataError(message, source.shown, line)
+            yield line, pick(row)
+    except csv.Error as error:
+        raise DataError(
+            f"the table cannot be read here ({error}); check the quotes", source.shown, before + 1
+        ) from error
+
+
+def _columns(
+    row: list[str], source: Source, settings: DataSettings
+) -> tuple[Callable[[list[str]], str], bool]:
+    """Which columns hold the text, and whether the first row is a header."""
+    wanted = [name.strip() for name in settings.text_column.split(",") if name.strip()]
+    named = [name.strip() for name in settings.columns.split(",") if name.strip()]
+    if named and len(named) != len(row):
+        message = f"'data.columns' names {len(named)} columns, but the row has {len(row)}"
+        raise DataError(message, source.shown, 1)
+    header = named or row
+    if wanted and all(name.isdigit() for name in wanted) and not named:
+        places = [int(name) - 1 for name in wanted]
+        if any(not 0 <= place < len(row) for place in places):
+            message = f"'data.text_column' is {settings.text_column}, but the row has {len(row)} columns"
+            raise DataError(message, source.shown, 1)
+        return _picker(places), False
+    if not wanted and "text" not in header:
+        if len(row) == 1:
+            return _picker([0]), False
+        message = (
+            f"which of the {len(row)} columns holds the text? Say --set data.text_column=NAME (a name of the "
+            f"first row: {', '.join(cell[:20] for cell in row[:8])}) or a number from 1 to {len(row)}"
+        )
+        raise DataError(message, source.shown, 1)
+    for name in wanted or ["text"]:
+        if name not in header:
+            raise DataError(_no_column("column", name, [cell[:40] for cell in header]), source.shown, 1)
+    return _picker([header.index(name) for name in wanted or ["text"]]), not named
+
+
+def _picker(places: list[int]) -> Callable[[list[str]], str]:
+    return lambda row: _JOIN.join(row[place] for place in places)
