@@ -19,7 +19,8 @@ from nextword.ngram.counts import CountTrie, count
 from nextword.ngram.model import NgramModel
 from nextword.ngram.settings import NgramSettings
 from nextword.ngram.smoothing.estimate import Estimate, predictable
-from nextword.ngram.smoothing.interpolated import Interpolated, as_lmplz_counts, lmplz_last
+from nextword.ngram.smoothing.interpolated import as_lmplz_counts, lmplz_last
+from nextword.ngram.smoothing.plan import Planned
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SMALL = 600_000  # ids: about 2 MB of text, where compiling would take longer than counting
@@ -85,26 +86,24 @@ def _fit_fast(
     from nextword.ngram import fast  # compiled
 
     smoothing, thresholds = _smoothing(settings), settings.per_order("prune")
-    if not isinstance(smoothing, Interpolated):
+    if not isinstance(smoothing, Planned):
         return _smoothed(fast.count(ids, vocab_size, settings.order, adjusted=False).trie(), settings, closed)
     compat = settings.kenlm_compat and smoothing.adjusted
     raw = not smoothing.adjusted or compat or any(thresholds)
     flat = fast.count(ids, vocab_size, settings.order, smoothing.adjusted, raw)
-    quirk = lmplz_last(flat.trie()) if compat and settings.order > 1 else []
-    notes: list[str] = []
+    quirk = lmplz_last(flat.trie()) if compat else []
     mask_V = predictable(vocab_size, closed)
-    discounts = []
-    for n in range(1, settings.order + 1):
-        adjusted = smoothing.adjusted and n < settings.order
-        values = flat.of(n, flat.adjusted) if adjusted else flat.counts_of(n)
-        c = np.where(mask_V, values, 0).astype(np.uint32) if n == 1 else values
-        n_r = fast.counts_of_counts(c)
-        discounts.append(smoothing.discounts(
-            n, as_lmplz_counts(n_r, *quirk[n - 1]) if quirk and adjusted else n_r, settings, notes
-        ))
-        if n == 1:
-            unigrams = smoothing.unigrams(c.astype(np.float64), discounts[0], mask_V)
-    trie = fast.interpolated(flat, unigrams, discounts, smoothing.kinds, smoothing.adjusted, thresholds)
+
+    def values(n: int) -> Array:
+        found = flat.of(n, flat.adjusted) if smoothing.adjusted and n < settings.order else flat.counts_of(n)
+        return np.where(mask_V, found, 0).astype(np.uint32) if n == 1 else found
+
+    def n_r(n: int) -> Array:
+        found = fast.counts_of_counts(values(n))
+        return as_lmplz_counts(found, *quirk[n - 1]) if n <= len(quirk) else found
+
+    plan = smoothing.plan(values(1).astype(np.float64), n_r, settings, mask_V)
+    trie = fast.interpolated(flat, plan, thresholds)
     if any(thresholds):
         trie = prune.by_count(trie, [flat.counts_of(n) for n in range(1, settings.order + 1)], settings)
-    return _model(trie, settings, closed), notes
+    return _model(trie, settings, closed, plan.is_probability), plan.notes

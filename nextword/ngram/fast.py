@@ -18,6 +18,7 @@ import numpy as np
 from nextword.ngram import kernels
 from nextword.ngram.arrays import Level, Trie
 from nextword.ngram.counts import CountLevel, CountTrie
+from nextword.ngram.smoothing.plan import Plan
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -152,38 +153,33 @@ def _zeroed(size: int, head: int) -> Array:
     return array
 
 
-def interpolated(
-    flat: FlatCounts, unigrams: Array, discounts: list[Array], kinds: float, adjusted: bool, thresholds: list[float]
-) -> Trie:
-    """Probabilities of an interpolated smoothing, in float32 as stored.
-
-    `unigrams` is p of every word; `discounts[n-1]` D(0 … 3+) of order n; `kinds` and `adjusted` as
-    in `smoothing.interpolated`; `thresholds` of n-grams that will be dropped.
-    """
-    levels = [Level(flat.words_of(1), unigrams.astype(np.float32), None, flat.children_of(1))]
+def interpolated(flat: FlatCounts, plan: Plan, thresholds: list[float]) -> Trie:
+    """Probabilities by a plan, in float32 as stored; `thresholds` of n-grams that will be dropped."""
+    levels = [Level(flat.words_of(1), plan.unigrams.astype(np.float32), None, flat.children_of(1))]
     nothing: Array = np.empty(0, dtype=np.uint32)
     links = shorter = nothing
     with ThreadPoolExecutor(cores()) as pool:
         for n in range(2, flat.order + 1):
             below, children, words = levels[-1], flat.children_of(n - 1), flat.words_of(n)
             assert children is not None
-            values = flat.of(n, flat.adjusted) if adjusted and n < flat.order else flat.counts_of(n)
+            values = flat.of(n, flat.adjusted) if plan.adjusted and n < flat.order else flat.counts_of(n)
             plain = flat.counts_of(n) if thresholds[n - 1] > 0 else nothing
             probs, gamma = np.empty(len(words), dtype=np.float32), np.empty(len(below), dtype=np.float32)
-            new_links = np.empty(len(words) if n < flat.order else 0, dtype=np.uint32)
-            arrays = (children, words, values, discounts[n - 1], kinds, plain, thresholds[n - 1], links, shorter)
-            work = partial(_interpolate, arrays, (below.words, below.probs), (probs, gamma, new_links))
-            in_ranges(pool, work, even_edges(children, 4 * cores()))
+            new_links = np.empty(len(words) if n < flat.order and plan.below is None else 0, dtype=np.uint32)
+            given = below.probs if plan.below is None else plan.below.astype(np.float32)
+            arrays = (children, words, values, plan.discounts[n - 1], plan.kinds, plan.extra[n - 1], plain,
+                      thresholds[n - 1], links, shorter, below.words, given)
+            in_ranges(pool, partial(_interpolate, arrays, (probs, gamma, new_links)), even_edges(children, 4 * cores()))
             links, shorter = new_links, children
+            if plan.weight is not None:
+                gamma.fill(plan.weight)
             levels[-1] = Level(below.words, below.probs, gamma, children)
             levels.append(Level(words, probs, None, None))
-    return Trie(tuple(levels), "shorter")
+    return Trie(tuple(levels), plan.fallback)
 
 
-def _interpolate(
-    arrays: tuple[Any, ...], below: tuple[Array, Array], into: tuple[Array, ...], first: int, last: int
-) -> None:
-    kernels.interpolate(*arrays, *below, first, last, *into)
+def _interpolate(arrays: tuple[Any, ...], into: tuple[Array, ...], first: int, last: int) -> None:
+    kernels.interpolate(*arrays, first, last, *into)
 
 
 def counts_of_counts(values: Array) -> Array:

@@ -315,19 +315,19 @@ def counts_of_counts(values, first, last, found):  # type: ignore[no-untyped-def
 
 @njit(cache=True, nogil=True)
 def interpolate(  # type: ignore[no-untyped-def]
-    children, words, values, D, kinds, plain, threshold, links, below_children, below_words, below_probs,
+    children, words, values, D, kinds, extra, plain, threshold, links, below_children, below_words, below_probs,
     first, last, probs, gamma, new_links,
 ):
     """p = u + gamma(c) p(w | c without its first word), for the contexts first … last-1.
 
-    u = (n - D(n)) / total and gamma = what was taken / total; with `kinds` = 1 Witten-Bell's.
+    u and gamma as in `smoothing.plan`: u = (n - D(n)) / total, gamma = what is left.
     Where a `plain` count is not above the `threshold`, the n-gram will be dropped: gamma gets its u.
     The words after c stand in the same order among those after the shorter context, which are
-    more: each is found by galloping on from the one before it. `links` is empty for bigrams,
-    where the shorter n-gram is the word itself. Contexts are taken in blocks, and each block in
+    more: each is found by galloping on from the one before it. `links` is empty where
+    what is below depends on the word alone. Contexts are taken in blocks, and each block in
     phases that first only read, so that cache misses overlap.
     """
-    keep, bigrams = len(new_links) > 0, len(links) == 0
+    keep, by_word = len(new_links) > 0, len(links) == 0
     widest = 0
     for c in range(first, last):
         widest = max(widest, np.int64(children[c + 1]) - np.int64(children[c]))
@@ -341,7 +341,7 @@ def interpolate(  # type: ignore[no-untyped-def]
         e = c + 1
         while e < last and e - c < _BLOCK and np.int64(children[e + 1]) - start <= room:
             e += 1
-        if not bigrams:
+        if not by_word:
             for k in range(e - c):
                 link = links[c + k]
                 low[k], high[k] = below_children[link], below_children[link + 1]
@@ -352,7 +352,7 @@ def interpolate(  # type: ignore[no-untyped-def]
             if a == b:
                 gamma[c + k] = 1.0
                 continue
-            total = kinds * (b - a)
+            total = kinds * (b - a) + extra
             taken = total
             for i in range(a, b):
                 total += values[i]
@@ -367,7 +367,7 @@ def interpolate(  # type: ignore[no-untyped-def]
             for i in range(a, b):
                 probs[i] = (values[i] - D[min(values[i], 3)]) * scale
                 weight[i - start] = share
-                if bigrams:
+                if by_word:
                     place[i - start] = words[i]
                 else:
                     j = _gallop(below_words, words[i], j, high[k])

@@ -6,6 +6,7 @@ eps2 in the denominator where it must be eps3; with eps2 it does not sum to one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from nextword.ngram.arrays import Fallback
 from nextword.ngram.counts import CountTrie
 from nextword.ngram.settings import NgramSettings
 from nextword.ngram.smoothing.estimate import Estimate, totals, unigram_counts
+from nextword.ngram.smoothing.plan import ENDLESS, NO_DISCOUNT, Plan
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -22,6 +24,15 @@ class Add:
     """p(w | c) = (n(c w) + delta) / (n(c) + delta M), for M words that can come next."""
 
     fallback: Fallback = "uniform"
+    adjusted = False
+
+    def plan(
+        self, counts_V: Array, n_r: Callable[[int], Array], settings: NgramSettings, predictable_V: Array
+    ) -> Plan:
+        """delta M is added to every total and shared out evenly."""
+        M = int(predictable_V.sum())
+        extra, uniform_V = settings.delta * M, predictable_V / M
+        return _plan(counts_V, [extra] * settings.order, uniform_V, uniform_V, self.fallback)
 
     def estimate(self, counts: CountTrie, settings: NgramSettings, predictable_V: Array) -> Estimate:
         """Every word gets delta; an unseen context gives all words the same."""
@@ -39,6 +50,14 @@ class Laplace:
     """
 
     fallback: Fallback = "unigram"
+    adjusted = False
+
+    def plan(
+        self, counts_V: Array, n_r: Callable[[int], Array], settings: NgramSettings, predictable_V: Array
+    ) -> Plan:
+        """eps is added to every total and shared out by the unigrams."""
+        uniform_V, eps = predictable_V / int(predictable_V.sum()), settings.per_order("eps")
+        return _plan(counts_V, eps, uniform_V, _mix(counts_V, eps[0], uniform_V), self.fallback)
 
     def estimate(self, counts: CountTrie, settings: NgramSettings, predictable_V: Array) -> Estimate:
         """The unigrams mixed with the uniform distribution, every other order with the unigrams."""
@@ -46,6 +65,13 @@ class Laplace:
         eps = settings.per_order("eps")
         unigrams_V = _mix(unigram_counts(counts.levels[0], predictable_V), eps[0], uniform_V)
         return _mixed(counts, eps, uniform_V, unigrams_V, predictable_V, self.fallback)
+
+
+def _plan(counts_V: Array, extra: list[float], uniform_V: Array, below_V: Array, fallback: Fallback) -> Plan:
+    return Plan(
+        _mix(counts_V, extra[0], uniform_V), [NO_DISCOUNT] * len(extra), [min(e, ENDLESS) for e in extra], fallback,
+        below=below_V,
+    )
 
 
 def _mix(n_x: Array, eps: float, base: Array) -> Array:

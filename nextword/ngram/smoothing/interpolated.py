@@ -7,6 +7,7 @@ taken. The walk down to the unigrams, and from there to the same share for every
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from nextword.ngram.arrays import Fallback
 from nextword.ngram.counts import CountTrie
 from nextword.ngram.settings import NgramSettings
 from nextword.ngram.smoothing.estimate import Estimate, share, unigram_counts
+from nextword.ngram.smoothing.plan import Plan
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -36,6 +38,17 @@ class Interpolated:
             notes.append(_too_small(n, "a discount", settings.discounts[0]))
             return np.array([0.0] + [settings.discounts[0]] * 3)
         return np.array([0.0] + [n1 / (n1 + 2 * n2)] * 3)
+
+    def plan(
+        self, counts_V: Array, n_r: Callable[[int], Array], settings: NgramSettings, predictable_V: Array
+    ) -> Plan:
+        """Discounts order by order, for the kernels."""
+        notes: list[str] = []
+        D = [self.discounts(n, n_r(n), settings, notes) for n in range(1, settings.order + 1)]
+        return Plan(
+            self.unigrams(counts_V, D[0], predictable_V), D, [0.0] * settings.order, self.fallback,
+            kinds=self.kinds, adjusted=self.adjusted, notes=notes,
+        )
 
     def estimate(self, counts: CountTrie, settings: NgramSettings, predictable_V: Array) -> Estimate:
         """Unigrams first; every higher order mixes in the one below."""

@@ -1,0 +1,141 @@
+"""Compiled scoring of long streams: blocks of tokens go through the trie level by level.
+
+Within a level no token waits for another, so the searches of a block overlap in memory. The plain
+twin is `NgramModel.explain_packed`; a test compares them. Every offset read from a file is checked
+against its array before it is used.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+
+from nextword.core.contracts import START
+from nextword.core.errors import DamagedError
+
+if TYPE_CHECKING:
+    from nextword.ngram.model import NgramModel
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_START = START
+_BLOCK = 4096
+_ROUNDS = 3  # of halving, before finished searches are taken out
+_PIECE = 1 << 17  # tokens a thread takes at a time
+
+
+@njit(cache=True, nogil=True)
+def walk_level(  # type: ignore[no-untyped-def]
+    ids, first, count, before, children, words, probs, backoffs, at, p, low, end, length, place, wanted
+):
+    """One more word of context for `count` tokens from `first` on.
+
+    ``before[k]`` is the node of the context of token first+k (-1: none); ``at[k]`` becomes the node
+    of the n-gram, and p[k] its own probability or p[k] times the context's backoff weight. Returns
+    False if an offset points outside the level.
+    """
+    size = len(words)
+    for k in range(count):  # only read: without a branch the cache misses overlap
+        node = max(before[k], 0)
+        low[k], end[k], p[k] = children[node], children[node + 1], p[k] * (backoffs[node] if before[k] >= 0 else 1.0)
+    left = 0
+    for k in range(count):  # what is to be searched
+        at[k] = -1
+        start, after = low[k], end[k]
+        if start > after or start < 0 or after > size:
+            return False
+        low[left], length[left], wanted[left], place[left] = start, after - start, ids[first + k], k
+        left += (before[k] >= 0) & (start < after) & (ids[first + k] != _START)
+    while left > 0:
+        for _ in range(_ROUNDS):  # halve every range
+            for q in range(left):
+                half = length[q] >> 1
+                middle = low[q] + half
+                low[q] = middle if words[middle] <= wanted[q] else low[q]
+                length[q] -= half
+        kept = 0
+        for q in range(left):  # the last word that is not larger is found
+            k = place[q]
+            at[k] = low[q] if words[low[q]] == wanted[q] else -1  # for the time being, where more is left
+            low[kept], length[kept], wanted[kept], place[kept] = low[q], length[q], wanted[q], k
+            kept += length[q] > 1
+        left = kept
+    for k in range(count):
+        node = at[k]
+        own = probs[max(node, 0)] if size > 0 else np.float32(0)
+        p[k] = own if node >= 0 else p[k]
+    return True
+
+
+@njit(cache=True, nogil=True)
+def shift(nodes, count, carry):  # type: ignore[no-untyped-def]
+    """Nodes of the contexts: those of the token before; the first is carried over from the last block."""
+    last = nodes[count - 1]
+    for k in range(count - 1, 0, -1):
+        nodes[k] = nodes[k - 1]
+    nodes[0] = carry
+    return last
+
+
+def score_packed(model: NgramModel, ids: Array) -> Array:
+    """Log p of every word; pieces that begin at a START go to threads."""
+    from nextword.ngram.fast import cores
+
+    ids = np.ascontiguousarray(ids, dtype=np.int32)
+    if ids.size and (int(ids.min()) < 0 or int(ids.max()) >= model.vocab_size):
+        raise ValueError(f"word ids must be in 0 … {model.vocab_size - 1}")
+    logp = np.empty(len(ids), dtype=np.float64)
+    if model.trie.fallback != "shorter":
+        return _by_pieces(model, ids, logp)
+    edges = _edges(ids, _PIECE)
+    with ThreadPoolExecutor(cores()) as pool:
+        jobs = [pool.submit(partial(_score_piece, model, ids, logp, a, b)) for a, b in zip(edges, edges[1:], strict=False)]
+        if not all(job.result() for job in jobs):
+            raise DamagedError("the offsets of the n-gram arrays point outside them; train the run again")
+    return logp
+
+
+def _edges(ids: Array, piece: int) -> list[int]:
+    """Cuts of about `piece` tokens, each at a START, so that every piece can be scored alone."""
+    starts = np.flatnonzero(ids == START)
+    if not len(starts):
+        return [0, len(ids)]
+    cuts = starts[np.searchsorted(starts, np.arange(piece, len(ids), piece)).clip(max=len(starts) - 1)]
+    return np.unique(np.concatenate([[0], cuts, [len(ids)]])).tolist()
+
+
+def _by_pieces(model: NgramModel, ids: Array, logp: Array) -> Array:
+    """Smoothings that do not back off word by word: the plain way, in bounded pieces."""
+    for a, b in zip((edges := _edges(ids, _PIECE)), edges[1:], strict=False):
+        logp[a:b] = model.explain_packed(ids[a:b])[0]
+    return logp
+
+
+def _score_piece(model: NgramModel, ids: Array, logp: Array, low: int, high: int) -> bool:
+    levels = model.trie.levels
+    nodes = [np.empty(_BLOCK, dtype=np.int64) for _ in levels]
+    work = (*(np.empty(_BLOCK, dtype=np.int64) for _ in range(4)), np.empty(_BLOCK, dtype=np.int32))
+    carry = [-1] * len(levels)
+    for first in range(low, high, _BLOCK):
+        count = min(_BLOCK, high - first)
+        part = ids[first : first + count]
+        p = levels[0].probs[part].astype(np.float64)
+        before = nodes[0]
+        before[:count] = part
+        carry[0] = shift(before, count, carry[0])
+        before[:count][part == START] = -1
+        for n in range(1, len(levels)):
+            at, level, below = nodes[n], levels[n], levels[n - 1]
+            if not walk_level(
+                ids, first, count, before, below.children, level.words, level.probs, below.backoffs, at, p, *work
+            ):
+                return False
+            carry[n] = shift(at, count, carry[n])
+            before = at
+        p[part == START] = 1.0
+        with np.errstate(divide="ignore"):
+            np.log(p, out=logp[first : first + count])
+    return True
