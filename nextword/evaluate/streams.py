@@ -123,8 +123,9 @@ def _rows(lengths: Array) -> int:
     return max(1, min(fits, int(np.searchsorted(lengths, PIECE, side="right"))))
 
 
-def gathered(pieces: Iterable[Encoded], size: int = GATHER) -> Iterator[Encoded]:
+def gathered(pieces: Iterable[Encoded], size: int | None = None) -> Iterator[Encoded]:
     """The same stream in fewer, larger pieces: many small documents are scored together."""
+    size = GATHER if size is None else size
     waiting: list[Encoded] = []
     total = 0
     for piece in pieces:

@@ -1,0 +1,84 @@
+"""Which lines to keep by their scores: CCNet's buckets of perplexity (Wenzek et al. 2020).
+
+A score is nats per token, or the difference of two models' (Moore & Lewis 2010); lower is better.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from nextword.core.errors import ConfigError
+
+Scores = npt.NDArray[np.float32]
+Mask = npt.NDArray[np.bool_]
+
+ALLOWED = "best, worst, head:P, middle:P, tail:P (P percent of the lines) or below:X"
+_FORM = re.compile(r"(head|middle|tail|below):([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Keep the lines of ranks `low` to `high` percent, or those with a score below a limit."""
+
+    text: str
+    low: float = 0.0
+    high: float = 100.0
+    limit: float | None = None
+
+    @classmethod
+    def parse(cls, text: str, difference: bool = False) -> Rule:
+        """The rule of a name.
+
+        ``best`` is the better half, ``worst`` the other one; ``head:30`` the best 30 percent, ``tail:30``
+        the worst, ``middle:30`` those around the median; ``below:X`` a perplexity, or a difference in nats.
+        """
+        whole = {"best": "head:50", "worst": "tail:50"}.get(text, text)
+        found = _FORM.fullmatch(whole)
+        if found is None:
+            raise ConfigError(f"'--keep' is '{text}'; it can be {ALLOWED}")
+        name, value = found[1].lower(), _number(found[2], text)
+        if name == "below":
+            if not difference and value <= 0:
+                raise ConfigError(f"'--keep' is '{text}'; a perplexity limit must be more than 0")
+            return cls(text, limit=value if difference else math.log(value))
+        if not 0 < value <= 100:
+            raise ConfigError(f"'--keep' is '{text}'; P is in percent, more than 0 and at most 100")
+        middle = (50 - value / 2, 50 + value / 2)
+        return cls(text, *{"head": (0.0, value), "tail": (100 - value, 100.0), "middle": middle}[name])
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether the scores of all lines must be known before the first can be kept."""
+        return self.limit is None
+
+    def mask(self, scores: Scores) -> Mask:
+        """Which of these lines are kept; among equal scores the earlier line counts as better."""
+        if self.limit is not None:
+            return scores < np.float32(self.limit)
+        return _best(scores, self.high) & ~_best(scores, self.low)
+
+
+def _number(digits: str, text: str) -> float:
+    try:
+        return float(digits)
+    except ValueError as error:
+        message = f"'--keep' is '{text}', where '{digits}' is no number; it can be {ALLOWED}"
+        raise ConfigError(message) from error
+
+
+def _best(scores: Scores, percent: float) -> Mask:
+    """The best so many percent, rounded to whole lines, without sorting."""
+    count = math.floor(len(scores) * percent / 100 + 0.5)
+    if count <= 0:
+        return np.zeros(len(scores), dtype=np.bool_)
+    if count >= len(scores):
+        return np.ones(len(scores), dtype=np.bool_)
+    edge = np.partition(scores, count - 1)[count - 1]
+    better, equal = scores < edge, scores == edge
+    kept: Mask = better | (equal & (np.cumsum(equal) <= count - int(better.sum())))
+    return kept
