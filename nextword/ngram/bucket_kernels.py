@@ -1,0 +1,70 @@
+"""Compiled parts of `buckets`: n-grams as records, and which bucket each belongs to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from nextword.core.contracts import END
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_END = END
+
+
+def records(padded: Array, order: int, step: int, first: int) -> Array:
+    """The word before and the n-gram of the positions first, first+1, … that `step` divides."""
+    count = len(padded) - order
+    skip = -first % step
+    found = np.zeros((max(0, -(-(count - skip) // step)), order + 1), dtype=np.int32)
+    _cut(padded, order, step, skip, found)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _cut(padded, order, step, skip, found):  # type: ignore[no-untyped-def]
+    """After END a record holds zeros, so that equal n-grams are equal records."""
+    for i in range(len(found)):
+        at = skip + i * step
+        found[i, 0] = padded[at]
+        for n in range(1, order + 1):
+            found[i, n] = padded[at + n]
+            if padded[at + n] == _END:
+                break
+
+
+@njit(cache=True, nogil=True)
+def _assign(rows, splitters, buckets):  # type: ignore[no-untyped-def]
+    order = rows.shape[1] - 1
+    for i in range(len(rows)):
+        low, high = 0, len(splitters)
+        while low < high:  # how many splitters are not larger
+            middle = (low + high) >> 1
+            larger = False
+            for n in range(order):
+                if splitters[middle, n] != rows[i, n + 1]:
+                    larger = splitters[middle, n] > rows[i, n + 1]
+                    break
+            if larger:
+                high = middle
+            else:
+                low = middle + 1
+        buckets[i] = low
+
+
+def assign(rows: Array, splitters: Array) -> Array:
+    """The bucket of each record."""
+    buckets = np.empty(len(rows), dtype=np.int64)
+    _assign(rows, np.ascontiguousarray(splitters), buckets)
+    return buckets
+
+
+@njit(cache=True, nogil=True)
+def positions_of(rows, cursor, positions):  # type: ignore[no-untyped-def]
+    """Where each record's n-gram begins in the flat records, sorted by its first word."""
+    stride = rows.shape[1]
+    for i in range(len(rows)):
+        word = rows[i, 1]
+        positions[cursor[word]] = i * stride + 1
+        cursor[word] += 1

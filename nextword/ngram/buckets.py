@@ -1,0 +1,236 @@
+"""Estimation within a memory limit: the text is cut into ranges of n-grams that each fit.
+
+Every position of the text goes, with its n-gram and the word before it, to the bucket its n-gram
+falls into (ranges in sorted order, chosen from a sample). A bucket is sorted and counted alone, by
+a worker process or here, and leaves its slice of the trie on disk; slices are joined in order
+(`joining`). Probabilities are then computed on memory-mapped files, whose pages are given back
+whenever they have grown too much. Buckets are independent, so they are also the unit of a cluster.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nextword.core.contracts import START
+from nextword.core.errors import ConfigError
+from nextword.core.events import Done, Event, Note, Progress, Stage
+from nextword.core.family import Budget
+from nextword.core.sizes import show_size
+from nextword.ngram import joining, mapped, prune
+from nextword.ngram.model import NgramModel
+from nextword.ngram.settings import NgramSettings
+from nextword.ngram.smoothing.estimate import predictable
+from nextword.ngram.smoothing.plan import Planned
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_CHUNK = 1 << 18  # ids read at a time
+_WORKER = 190_000_000  # bytes a worker process needs before it has any work
+_SAMPLES = 64  # per bucket, to choose the ranges
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How the text is divided."""
+
+    order: int
+    vocab_size: int
+    splitters: Array  # int32 [buckets - 1, order]: the first n-gram of every bucket but the first
+    folder: Path
+
+    @property
+    def buckets(self) -> int:
+        """How many there are."""
+        return len(self.splitters) + 1
+
+    def records(self, bucket: int) -> Path:
+        """The file of a bucket's records: the word before, and the n-gram."""
+        return self.folder / f"bucket-{bucket}.records"
+
+    def slice(self, bucket: int) -> Path:
+        """The folder of a bucket's counts."""
+        return self.folder / f"bucket-{bucket}"
+
+
+def fit(ids: Array, vocab_size: int, settings: NgramSettings, closed: bool, budget: Budget) -> Iterator[Event]:
+    """Build the model within ``budget.memory``; the last event is ``Done(model)``."""
+    from nextword.core.catalog import find
+
+    smoothing = find("smoothing", settings.smoothing)()
+    _check(settings, smoothing)
+    assert budget.scratch is not None
+    room = _room(budget.memory, vocab_size, settings.order)
+    workers, each = _workers(budget.memory, room)
+    cut = yield from _divide(ids, vocab_size, settings.order, each, budget.scratch)
+    yield from _count(cut, smoothing.adjusted, workers)
+    yield Stage("joining the buckets")
+    out = budget.scratch if budget.folder is None else budget.folder
+    counts = joining.join(cut.folder, out, cut.buckets, cut.order, vocab_size, smoothing.adjusted)
+    frequency = _frequency(ids, vocab_size)
+    mask_V = predictable(vocab_size, closed)
+    adjusted = smoothing.adjusted and settings.order > 1
+    counts_V = np.where(mask_V, counts.adjusted_1 if adjusted else frequency, 0)
+    counts_of = [_n_r(counts_V), *(counts.n_r[n] for n in range(2, settings.order + 1))]
+    plan = smoothing.plan(counts_V.astype(np.float64), lambda n: counts_of[n - 1], settings, mask_V)
+    yield from mapped.interpolated(counts, plan, out, budget.scratch, budget.memory)
+    for note in plan.notes:
+        yield Note(note)
+    trie = mapped.load(out, settings.order, plan.fallback, in_memory=budget.folder is None)
+    yield Done(NgramModel(trie, settings.smoothing, plan.is_probability, closed))
+
+
+def _check(settings: NgramSettings, smoothing: object) -> None:
+    """What cannot be done bucket by bucket is refused before anything is read."""
+    prune.check(settings)
+    wrong = {
+        f"'model.smoothing' {settings.smoothing}": not isinstance(smoothing, Planned),
+        "'model.prune'": any(settings.per_order("prune")),
+        "'model.prune_entropy'": settings.prune_entropy > 0,
+        "'model.kenlm_compat'": settings.kenlm_compat,
+    }
+    for name, found in wrong.items():
+        if found:
+            raise ConfigError(f"{name} needs all counts in memory and does not go with 'train.memory'; leave one of them out")
+
+
+def _room(memory: int, vocab_size: int, order: int) -> int:
+    """Bytes left for work, besides the program and what grows with the vocabulary."""
+    words = vocab_size * (40 + 8 * order)
+    room = int(0.85 * memory) - mapped.resident() - words
+    if room < 24_000_000:
+        raise ConfigError(
+            f"'train.memory' is {show_size(memory)}, of which the program and {vocab_size:,} words take "
+            f"{show_size(mapped.resident() + words)}; give at least {show_size(int((mapped.resident() + words + 30e6) / 0.85))}"
+        )
+    return room
+
+
+def _workers(memory: int, room: int) -> tuple[int, int]:
+    """How many processes, and what each may use: none but this one where they would take the room."""
+    from nextword.ngram.fast import cores
+
+    workers = min(cores(), room // (_WORKER + 100_000_000))
+    return (workers, room // workers - _WORKER) if workers >= 2 else (0, room)
+
+
+def _divide(ids: Array, vocab_size: int, order: int, room: int, scratch: Path) -> Iterator[Any]:
+    """Choose the ranges from a sample, then send every position to its bucket."""
+    from nextword.ngram import bucket_kernels as kernels
+
+    cost = 4 * (order + 1) + 5 + 16 * (order - 1) + 32  # bytes a position needs while it is counted
+    wanted = max(1, -(-len(ids) * cost // room))
+    yield Stage(f"dividing the text into about {wanted} buckets", 2 * len(ids), "tokens")
+    step = max(1, len(ids) // max(1, wanted * _SAMPLES))
+    sample = [np.empty((0, order), dtype=np.int32)]
+    for first, chunk in _chunks(ids, order):
+        sample.append(kernels.records(chunk, order, step, first)[:, 1:])
+        yield Progress(first)
+    rows = np.concatenate(sample)
+    rows = rows[np.lexsort(rows.T[::-1])]
+    splitters = np.unique(rows[np.arange(1, wanted) * len(rows) // wanted], axis=0) if wanted > 1 else rows[:0]
+    cut = Cut(order, vocab_size, splitters, scratch)
+    for first, chunk in _chunks(ids, order):
+        records = kernels.records(chunk, order, 1, first)
+        _append(cut, records, kernels.assign(records, splitters))
+        yield Progress(len(ids) + first)
+    return cut
+
+
+def _chunks(ids: Array, order: int) -> Iterator[tuple[int, Array]]:
+    """Pieces of the text with one word before and order-1 after, read from the file, not mapped."""
+    for first in range(0, len(ids), _CHUNK):
+        low, high = max(first - 1, 0), min(first + _CHUNK + order - 1, len(ids))
+        piece = _read(ids, low, high)
+        padded = np.zeros(_CHUNK + order, dtype=np.int32)
+        padded[1 - (first - low) : 1 - (first - low) + len(piece)] = piece
+        yield first, padded[: min(_CHUNK, len(ids) - first) + order]
+
+
+def _read(ids: Array, low: int, high: int) -> Array:
+    if isinstance(ids, np.memmap) and isinstance(ids.filename, (str, os.PathLike)):
+        return np.fromfile(ids.filename, np.int32, high - low, offset=ids.offset + 4 * low)
+    return ids[low:high]
+
+
+def _append(cut: Cut, records: Array, buckets: Array) -> None:
+    """Write each record to the end of its bucket's file."""
+    order = np.argsort(buckets, kind="stable")
+    edges = np.searchsorted(buckets[order], np.arange(cut.buckets + 1))
+    sorted_records = records[order]
+    for bucket in range(cut.buckets):
+        a, b = int(edges[bucket]), int(edges[bucket + 1])
+        if a < b:
+            with open(cut.records(bucket), "ab") as file:
+                file.write(sorted_records[a:b].data)
+
+
+def _count(cut: Cut, adjusted: bool, workers: int) -> Iterator[Event]:
+    """Count every bucket, in worker processes where the limit leaves room for them."""
+    yield Stage("counting the buckets", cut.buckets, "buckets")
+    jobs = [
+        (str(cut.records(b)), str(cut.slice(b)), cut.order, cut.vocab_size, adjusted)
+        for b in range(cut.buckets) if cut.records(b).exists()
+    ]  # fmt: skip
+    if workers < 2 or len(jobs) < 2:
+        for done, job in enumerate(jobs, start=1):
+            count_bucket(*job)
+            yield Progress(done)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        for done, _ in enumerate(pool.map(count_bucket, *zip(*jobs, strict=True)), start=1):
+            yield Progress(done)
+
+
+def count_bucket(records_path: str, slice_path: str, order: int, vocab_size: int, adjusted: bool) -> None:
+    """Sort and count one bucket; its records are removed when its slice is written."""
+    from nextword.ngram import bucket_kernels, kernels
+    from nextword.ngram.fast import FlatCounts
+
+    records = np.fromfile(records_path, np.int32).reshape(-1, order + 1)
+    flat = records.reshape(-1)
+    low, high = int(records[:, 1].min()), int(records[:, 1].max()) + 1
+    starts = np.concatenate([[0], np.cumsum(np.bincount(records[:, 1], minlength=vocab_size))])
+    positions = np.empty(len(records), dtype=np.uint32 if flat.size < 2**32 else np.uint64)
+    bucket_kernels.positions_of(records, starts[:-1].copy(), positions)
+    shape, sizes = np.empty(len(records), dtype=np.uint8), np.zeros(order + 2, dtype=np.int64)
+    bits = max(2, int(vocab_size - 1).bit_length())
+    kernels.sort_words(flat, order, bits, low, high, starts, positions, shape, sizes)
+    begins = np.zeros(order + 2, dtype=np.int64)
+    begins[2:] = np.cumsum([vocab_size, *sizes[2 : order + 1]])
+    left = adjusted and order > 1
+    words = np.empty(begins[order + 1], dtype=np.int32)
+    counts = np.empty(begins[order + 1] - begins[order if adjusted else 1], dtype=np.uint32)
+    adjusted_counts = np.empty(begins[order] if left else 0, dtype=np.uint32)
+    children = np.empty(begins[order] + order, dtype=np.uint32)
+    kernels.fill(
+        flat, order, low, high, starts, positions, shape, begins, np.zeros(order + 2, dtype=np.int64),
+        order if adjusted else 1, left, words, counts, adjusted_counts, children,
+    )  # fmt: skip
+    for n in range(1, order):
+        children[begins[n] + n - 1 + (high if n == 1 else sizes[n])] = sizes[n + 1]
+    found = FlatCounts(
+        vocab_size, order, begins, words, children, counts, adjusted_counts, order if adjusted else 1
+    )
+    joining.write_slice(Path(slice_path), found, flat, positions, shape, (low, high))
+    os.unlink(records_path)
+
+
+def _frequency(ids: Array, vocab_size: int) -> Array:
+    found = np.zeros(vocab_size, dtype=np.int64)
+    for first in range(0, len(ids), _CHUNK):
+        found += np.bincount(_read(ids, first, min(first + _CHUNK, len(ids))), minlength=vocab_size)
+    return found
+
+
+def _n_r(counts_V: Array) -> Array:
+    return np.bincount(counts_V[counts_V < 5].astype(np.int64), minlength=5).astype(np.float64)
+
+
+__all__ = ["START", "count_bucket", "fit"]

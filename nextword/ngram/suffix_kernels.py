@@ -1,0 +1,258 @@
+"""Compiled building of a suffix array over words: buckets, packed keys, then prefix doubling.
+
+Positions are put into buckets by their first word and each bucket is sorted by keys of several words at a
+time, as in `kernels`; what is still equal after many words (copied documents) is sorted by the ranks of
+the suffixes further on (Larsson and Sadakane 1999), so that copies cannot make the work quadratic.
+A suffix ends at END; suffixes that are equal up to there stand in the order of the text.
+The plain twin is `suffix.sort_plain`; a test compares them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from nextword.core.contracts import END
+from nextword.ngram.kernels import _BLOCK, _DIGIT, _RADIX_FROM, _quick, _radix
+
+_END = END
+_OPEN = 255  # in `shared` while sorting: equal to the suffix before it so far, and both go on
+_MOST = 255  # in the result: so many words in common, or more
+DEEP = 96  # so many words are looked at before ranks take over
+STRIDE = 256  # one mark for so many suffixes
+
+
+@njit(cache=True, nogil=True)
+def _make_keys(ids, positions, first, m, depth, width, bits, keys, places, windows):  # type: ignore[no-untyped-def]
+    """Keys of the `width` words that follow the first `depth`; after END there is nothing."""
+    shift = np.uint64(bits)
+    end = len(ids) - 1
+    for block in range(0, m, _BLOCK):
+        rows = min(_BLOCK, m - block)
+        for i in range(rows):  # first only fetch: no branches, so that cache misses overlap
+            at = np.int64(positions[first + block + i])
+            places[block + i] = at
+            for j in range(width):
+                windows[i, j] = ids[min(at + depth + j, end)]
+        for i in range(rows):
+            key = np.uint64(0)
+            ended = False
+            for j in range(width):
+                key = key << shift
+                if not ended:
+                    key |= np.uint64(windows[i, j])
+                    ended = windows[i, j] == _END
+            keys[block + i] = key
+
+
+@njit(cache=True, nogil=True)
+def _words_to_end(key, width, bits):  # type: ignore[no-untyped-def]
+    """How many words of a key there are up to and with END; 0 if it has none."""
+    mask = np.uint64((1 << bits) - 1)
+    for j in range(width):
+        if (key >> np.uint64(bits * (width - 1 - j))) & mask == np.uint64(_END):
+            return j + 1
+    return 0
+
+
+@njit(cache=True, nogil=True)
+def _refine(  # type: ignore[no-untyped-def]
+    ids, positions, shared, first, last, depth, width, bits, keys, keys2, places, places2, stack, buckets, windows
+):
+    """Sort positions first … last-1, equal in `depth` words, by the next `width`; return how many stay open."""
+    m = last - first
+    _make_keys(ids, positions, first, m, depth, width, bits, keys, places, windows)
+    if m >= _RADIX_FROM:
+        _radix(keys, places, m, bits * width, keys2, places2, buckets)
+    else:
+        _quick(keys, places, 0, m, stack)
+    shift = np.uint64(bits)
+    opened = 0
+    i = 1
+    while i < m:
+        if keys[i] != keys[i - 1]:
+            different = keys[i] ^ keys[i - 1]
+            common = depth + width
+            while different != 0:
+                different >>= shift
+                common -= 1
+            shared[first + i] = common
+            i += 1
+            continue
+        a, key = i - 1, keys[i]
+        length = _words_to_end(key, width, bits)
+        mark = _OPEN if length == 0 else depth + length
+        while i < m and keys[i] == key:
+            shared[first + i] = mark
+            i += 1
+        if length == 0:
+            opened += i - a - 1
+        else:
+            _by_position(keys, places, a, i, stack)
+    for i in range(m):
+        positions[first + i] = places[i]
+    return opened
+
+
+@njit(cache=True, nogil=True)
+def _by_position(keys, places, a, b, stack):  # type: ignore[no-untyped-def]
+    """Equal suffixes in the order of the text; their keys (all the same, and used up) are written over."""
+    key = keys[a]
+    for i in range(a, b):
+        keys[i] = places[i]
+    _quick(keys, places, a, b, stack)
+    keys[b - 1] = key  # the next suffix is compared with it
+
+
+@njit(cache=True, nogil=True)
+def sort_buckets(ids, bits, low, high, starts, positions, shared):  # type: ignore[no-untyped-def]
+    """Sort the buckets of the words low … high-1 by up to `DEEP` words; return how many suffixes stay open."""
+    largest = 1
+    for word in range(low, high):
+        if word != _END:
+            largest = max(largest, starts[word + 1] - starts[word])
+    keys, places = np.empty(largest, np.uint64), np.empty(largest, np.uint32)
+    spare = largest if largest >= _RADIX_FROM else 1
+    keys2, places2 = np.empty(spare, np.uint64), np.empty(spare, np.uint32)
+    stack, buckets = np.empty((64, 2), np.int64), np.empty(1 << _DIGIT, np.int64)
+    width = 64 // bits
+    windows = np.empty((_BLOCK, width), np.int32)
+    left = 0
+    for word in range(low, high):
+        a, b = starts[word], starts[word + 1]
+        if a == b:
+            continue
+        shared[a] = 0
+        if word == _END:
+            shared[a + 1 : b] = 1
+            continue
+        opened = _refine(
+            ids, positions, shared, a, b, 1, width, bits,
+            keys, keys2, places, places2, stack, buckets, windows,
+        )  # fmt: skip
+        depth = 1 + width
+        while depth < DEEP and opened > 0:
+            opened = 0
+            r = a
+            while r < b:
+                e = r + 1
+                while e < b and shared[e] == _OPEN:
+                    e += 1
+                if e - r > 1:
+                    opened += _refine(
+                        ids, positions, shared, r, e, depth, width, bits,
+                        keys, keys2, places, places2, stack, buckets, windows,
+                    )  # fmt: skip
+                r = e
+            depth += width
+        left += opened
+    return left
+
+
+@njit(cache=True, nogil=True)
+def rank(positions, shared, first, last, ranks):  # type: ignore[no-untyped-def]
+    """Where each suffix stands; suffixes that are equal so far all stand where their first one does."""
+    head = first
+    while head > 0 and shared[head] == _OPEN:
+        head -= 1
+    for r in range(first, last):
+        if shared[r] != _OPEN:
+            head = r
+        ranks[positions[r]] = head
+
+
+@njit(cache=True, nogil=True)
+def double(positions, shared, ranks, depth):  # type: ignore[no-untyped-def]
+    """Sort what is equal in `depth` words by the rank of the suffix `depth` words on; then twice as far."""
+    groups, largest = 0, 1
+    r, n = 0, len(positions)
+    while r < n:
+        e = r + 1
+        while e < n and shared[e] == _OPEN:
+            e += 1
+        if e - r > 1:
+            groups += 1
+            largest = max(largest, e - r)
+        r = e
+    todo = np.empty((max(1, groups), 2), np.int64)
+    groups, r = 0, 0
+    while r < n:
+        e = r + 1
+        while e < n and shared[e] == _OPEN:
+            e += 1
+        if e - r > 1:
+            todo[groups, 0], todo[groups, 1] = r, e
+            groups += 1
+        r = e
+    keys, places = np.empty(largest, np.uint64), np.empty(largest, np.uint32)
+    keys2, places2 = np.empty(largest, np.uint64), np.empty(largest, np.uint32)
+    stack, buckets = np.empty((64, 2), np.int64), np.empty(1 << _DIGIT, np.int64)
+    while groups > 0:
+        more = 0
+        for g in range(groups):
+            more += _split(
+                positions, ranks, todo[g, 0], todo[g, 1], depth, keys, keys2, places, places2, stack, buckets
+            )
+        rest = np.empty((max(1, more), 2), np.int64)
+        more = 0
+        for g in range(groups):
+            a, b = todo[g, 0], todo[g, 1]
+            while a < b:  # parts of the group that are still equal have one rank
+                e = a + 1
+                while e < b and ranks[positions[e]] == ranks[positions[a]]:
+                    e += 1
+                if e - a > 1:
+                    rest[more, 0], rest[more, 1] = a, e
+                    more += 1
+                a = e
+        todo, groups = rest, more
+        depth *= 2
+
+
+@njit(cache=True, nogil=True)
+def _split(  # type: ignore[no-untyped-def]
+    positions, ranks, first, last, depth, keys, keys2, places, places2, stack, buckets
+):
+    """Sort one group by the ranks further on, and give its parts new ranks; return how many stay equal."""
+    m = last - first
+    for i in range(m):
+        places[i] = positions[first + i]
+        keys[i] = ranks[np.int64(places[i]) + depth]
+    if m >= _RADIX_FROM:
+        _radix(keys, places, m, 32, keys2, places2, buckets)
+    else:
+        _quick(keys, places, 0, m, stack)
+    head, equal = first, 0
+    for i in range(m):
+        if i > 0 and keys[i] != keys[i - 1]:
+            head = first + i
+        elif i == 1 or (i > 1 and keys[i - 1] != keys[i - 2]):
+            equal += 1
+        positions[first + i] = places[i]
+        ranks[places[i]] = head
+    return equal
+
+
+@njit(cache=True, nogil=True)
+def share_deep(ids, positions, shared, first, last, depth):  # type: ignore[no-untyped-def]
+    """Count the common words of neighbours that were sorted by ranks, up to the most a byte holds."""
+    for r in range(max(first, 1), last):
+        if shared[r] == _OPEN:
+            a, b = np.int64(positions[r - 1]), np.int64(positions[r])
+            common = depth
+            while common < _MOST and ids[a + common] == ids[b + common]:
+                common += 1
+                if ids[a + common - 1] == _END:
+                    break
+            shared[r] = common
+
+
+@njit(cache=True, nogil=True)
+def mark(shared, first, last, marks):  # type: ignore[no-untyped-def]
+    """Into marks[d-1, j+1]: how many of the j-th `STRIDE` suffixes share just d words with the one before."""
+    levels = marks.shape[0]
+    for j in range(first, last):
+        for r in range(j * STRIDE, min((j + 1) * STRIDE, len(shared))):
+            d = shared[r]
+            if 0 < d <= levels:
+                marks[d - 1, j + 1] += 1
