@@ -8,6 +8,13 @@
     compress(model, tokenizer, data, run_hash) -> bytes                              compress.py
     decompress(model, tokenizer, data, run_hash, source="") -> bytes
     compressing(...), decompressing(...) -> Iterator[Event]                          the same with progress
+    filter_lines(scorer, source, output, settings) -> Iterator[Event], last Done(Filtered)     filter.py
+        Scorer(model, tokenizer, against=(model2, tokenizer2) | None, identity="hash of the runs")
+        FilterSettings(keep="best|worst|head:P|middle:P|tail:P|below:X"), Rule.parse(text)     rules.py
+    read_nbest(lines, source) -> NBest, read_references(lines, source) -> {id: text}           nbest.py
+    rescore(model, tokenizer, nbest, weights=None, references=None)
+        -> Rescored(weights, order, lm, combined, tuned; .lines())                             rescore.py
+    word_errors(reference, hypotheses) -> int64 array                                          errorrate.py
 
 Import them from their files, e.g. ``from nextword.evaluate.perplexity import evaluate``.
 """

@@ -1,0 +1,204 @@
+"""N-best lists: read in three formats, reordered, and tuned for the fewest word errors."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nextword.core.contracts import Block
+from nextword.core.errors import ConfigError, DataError
+from nextword.evaluate.errorrate import edit_distances, word_errors
+from nextword.evaluate.lines import score_lines
+from nextword.evaluate.nbest import read_nbest, read_references
+from nextword.evaluate.rescore import features_of, model_scores, ranked, rescore, tune
+
+KALDI = b"""utt-a-1 -10.5 the cat sat
+utt-a-2 -10.0 cat the sat
+utt-b-1 -3 on mat
+utt-b-2 -4.5 on the mat
+"""
+
+
+def lines(data: bytes) -> list[bytes]:
+    return data.split(b"\n")
+
+
+def slow_distance(a, b):
+    table = {(i, 0): i for i in range(len(a) + 1)} | {(0, j): j for j in range(len(b) + 1)}
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            same = table[i - 1, j - 1] + (a[i - 1] != b[j - 1])
+            table[i, j] = min(table[i - 1, j] + 1, table[i, j - 1] + 1, same)
+    return table[len(a), len(b)]
+
+
+words = st.lists(st.integers(0, 3), max_size=8)
+
+
+@given(reference=words, hypotheses=st.lists(words, min_size=1, max_size=5))
+def test_edit_distance_agrees_with_the_textbook(reference, hypotheses):
+    expected = [slow_distance(reference, other) for other in hypotheses]
+    assert edit_distances(reference, hypotheses).tolist() == expected
+
+
+def test_word_errors_count_words():
+    texts = ["the cat sat", "cat sat", "a the cat sat on", ""]
+    assert word_errors("the cat sat", texts).tolist() == [0, 1, 2, 3]
+
+
+def test_the_three_formats_read_the_same():
+    tsv = KALDI.replace(b" ", b"\t", 0)
+    tsv = b"\n".join(b"\t".join(line.split(b" ", 2)) for line in lines(KALDI) if line)
+    rows = [line.split(b" ", 2) for line in lines(KALDI) if line]
+    objects = [{"id": r[0].decode(), "score": float(r[1]), "text": r[2].decode(), "more": 1} for r in rows]
+    jsonl = "\n".join(map(json.dumps, objects)).encode()
+    found = [read_nbest(lines(data)) for data in (KALDI, tsv, jsonl)]
+    assert [nbest.format for nbest in found] == ["kaldi", "tsv", "jsonl"]
+    for nbest in found:
+        assert nbest.groups == ["utt-a", "utt-b"]
+        assert nbest.starts.tolist() == [0, 2]
+        assert nbest.scores.tolist() == [[-10.5], [-10.0], [-3.0], [-4.5]]
+        assert nbest.texts[3] == "on the mat"
+
+
+def test_ids_that_repeat_are_the_utterances_and_need_not_stand_together():
+    nbest = read_nbest(lines(b"x\t1\t2\ta b\ny\t1\t2\tc\nx\t3\t4\ta\n"))
+    assert nbest.groups == ["x", "y"]
+    assert nbest.texts == ["a b", "a", "c"]
+    assert nbest.scores.tolist() == [[1, 2], [3, 4], [1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"utt-1 -1 a\nutt-2\n", "list.txt:2: this line has no score"),
+        (b"utt-1 x a\n", "list.txt:1: the score is 'x'"),
+        (b"utt-1 nan a\n", "list.txt:1: the score is 'nan'"),
+        (b"a\t1\tb\na\t2\n", "list.txt:2: this line has 2 fields"),
+        (b"a\t1\tb\na\t2\t3\tc\n", "list.txt:2: 2 scores here, 1 in line 1"),
+        (b'{"id": 1, "score": 2, "text": "a"}\n{"id": 1}\n', "list.txt:2: 'score' is missing"),
+        (b'{"id": 1, "score": "high", "text": "a"}\n', "list.txt:1: 'score' is 'high'"),
+        (b'{"id": 1, "score": 2, "text": "a\\nb"}\n', "list.txt:1: 'text' must be one line"),
+        (b'{"id": 1\n', "list.txt:1: this line is no JSON"),
+        (b'{"id": 1, "score": 2, "text": "\\ud800"}\n', "list.txt:1: 'text' must be one line"),
+        (b"\n\nutt-1 1 caf\xe9\n", "list.txt:3: the byte 0xE9"),
+        (b"\n\n", "list.txt: the n-best list is empty"),
+    ],
+)
+def test_a_wrong_line_is_named(data, said):
+    with pytest.raises(DataError) as error:
+        read_nbest(lines(data), "list.txt")
+    assert str(error.value).startswith(said)
+
+
+def test_references_are_read_in_all_forms_and_ids_come_once():
+    assert read_references(lines(b"a the cat\nb\n")) == {"a": "the cat", "b": ""}
+    assert read_references(lines(b"a\tthe cat\n")) == {"a": "the cat"}
+    assert read_references(lines(b'{"id": "a", "text": "the cat"}\n')) == {"a": "the cat"}
+    with pytest.raises(DataError, match=r"r\.txt:2: the id 'a'"):
+        read_references(lines(b"a x\na y\n"), "r.txt")
+    with pytest.raises(DataError, match="no references"):
+        read_references([])
+
+
+def test_the_model_scores_each_text_whole(trained):
+    model, tokenizer = trained()
+    nbest = read_nbest(lines(KALDI))
+    alone = [list(score_lines(model, tokenizer, [Block(text.encode(), True)])) for text in nbest.texts]
+    assert np.allclose(model_scores(model, tokenizer, nbest), [line.logprob for (line,) in alone])
+
+
+def test_lists_come_out_best_first_by_the_weighted_sum(trained):
+    model, tokenizer = trained()
+    nbest = read_nbest(lines(KALDI))
+    done = rescore(model, tokenizer, nbest, [1.0, 2.0, 0.5])
+    expected = nbest.scores[:, 0] + 2 * done.lm + 0.5 * np.array([3, 3, 2, 3])
+    assert np.allclose(done.combined, expected)
+    found = [line.split(" ")[0] for line in done.lines()]
+    assert sorted(found[:2]) == ["utt-a-1", "utt-a-2"]
+    assert found == [nbest.ids[i] for i in done.order]
+    for group in (done.combined[done.order][:2], done.combined[done.order][2:]):
+        assert group[0] >= group[1]
+
+
+def test_only_the_models_weight_reorders_where_it_is_large(trained):
+    model, tokenizer = trained()
+    done = rescore(model, tokenizer, read_nbest(lines(KALDI)), [0.0, 1.0])
+    assert np.array_equal(done.order, ranked(done.nbest, done.lm))
+
+
+def test_jsonl_keeps_its_fields(trained):
+    data = b'{"id": "a", "score": [1, 2], "text": "the cat", "more": {"x": 1}}\n'
+    done = rescore(*trained(), read_nbest(lines(data)))
+    (line,) = done.lines()
+    values = json.loads(line)
+    assert values["more"] == {"x": 1}
+    assert values["lm"] == pytest.approx(done.lm[0])
+    assert values["combined"] == pytest.approx(done.combined[0])
+
+
+@pytest.mark.parametrize("weights", [[1.0], [1.0, 2.0, 3.0, 4.0], [1.0, float("nan")]])
+def test_wrong_weights_say_how_many_are_needed(trained, weights):
+    with pytest.raises(ConfigError, match="3 are needed"):
+        rescore(*trained(), read_nbest(lines(KALDI)), weights)
+
+
+def synthetic(cost: bool):
+    """Lists whose right text is the one a hidden weighting of score and model prefers."""
+    rng = np.random.default_rng(0)
+    rows, references, lm = [], {}, []
+    for u in range(60):
+        given, model = rng.normal(size=8), rng.normal(size=8) * 3
+        best = int(np.argmax(given + 0.7 * model))
+        for k in range(8):
+            text = "right words" if k == best else " ".join(["wrong"] * int(rng.integers(1, 4)))
+            rows.append(f"u{u}-{k + 1} {(-1 if cost else 1) * given[k]} {text}".encode())
+            lm.append(model[k])
+        references[f"u{u}"] = "right words"
+    return read_nbest(rows), np.array(lm), references
+
+
+@pytest.mark.parametrize("cost", [False, True])
+def test_tuning_finds_the_hidden_weights_even_where_scores_are_costs(cost):
+    nbest, lm, references = synthetic(cost)
+    tuned = tune(nbest, features_of(nbest, lm), references, [1.0, 0.0, 0.0])
+    assert tuned.after <= 0.03 < tuned.before
+    assert tuned.best == 0
+    assert tuned.utterances == 60
+    assert tuned.weights[1] / abs(tuned.weights[0]) == pytest.approx(0.7, abs=0.15)
+
+
+def test_tuned_weights_are_never_worse_than_those_given():
+    nbest, lm, references = synthetic(False)
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        start = [1.0, *rng.normal(size=2)]
+        tuned = tune(nbest, features_of(nbest, lm), references, start)
+        first = ranked(nbest, features_of(nbest, lm) @ np.array(start))[nbest.starts]
+        wrong = sum(int(word_errors("right words", [nbest.texts[i]])[0]) for i in first)
+        assert tuned.after <= wrong / 120 + 1e-12
+
+
+def test_references_with_other_ids_are_refused_with_an_example(trained):
+    with pytest.raises(DataError, match="begins with 'utt-a'"):
+        rescore(*trained(), read_nbest(lines(KALDI)), references={"zzz": "the cat"})
+
+
+def test_rescoring_with_references_uses_the_tuned_weights(trained):
+    references = {"utt-a": "the cat sat", "utt-b": "on the mat"}
+    done = rescore(*trained(), read_nbest(lines(KALDI)), references=references)
+    assert done.tuned is not None
+    assert done.weights == done.tuned.weights
+    assert done.tuned.after <= done.tuned.before
+
+
+def test_a_text_of_probability_zero_comes_last(trained):
+    data = b"a-1 1 zebra zebra\na-2 1 the cat\n"
+    done = rescore(*trained(smoothing="mle"), read_nbest(lines(data)))
+    assert np.isneginf(done.lm[0])
+    assert done.order.tolist() == [1, 0]
+    assert "inf" not in "".join(done.lines())
