@@ -22,7 +22,7 @@ from nextword.core.contracts import SPECIALS
 from nextword.core.errors import ConfigError, DamagedError, FormatError
 from nextword.core.events import Note
 from nextword.formats import arpa_trie, arpa_writer
-from nextword.formats.arpa_lines import shown
+from nextword.formats.arpa_lines import ZERO_LOG10, shown
 from nextword.formats.arpa_reader import CompiledReader, Words, read_plain, read_words
 from nextword.formats.arpa_source import Source, open_source
 from nextword.ngram.arrays import Trie
@@ -46,6 +46,8 @@ class ArpaModel:
     vocabulary: Vocabulary
     trie: Trie
     notes: tuple[Note, ...] = field(default=())
+    log10_start: float = ZERO_LOG10  # what the file says of ``<s>``; a model never predicts it
+    log10_unknown: float | None = None  # of ``<unk>``; None: it is not in the file
 
     @property
     def words(self) -> list[str]:
@@ -77,7 +79,8 @@ def read_arpa(
     except arpa_trie.MissingContextError as error:
         raise _missing(source, error) from None
     joined = b"".join(_unescaped(name) + b"\n" for name in words.names[FIRST_WORD:])
-    return ArpaModel(Vocabulary(joined), trie, _notes(source.path, words, added))
+    notes = _notes(source.path, words, added)
+    return ArpaModel(Vocabulary(joined), trie, notes, words.log10_start, words.log10_unknown)
 
 
 def write_arpa(

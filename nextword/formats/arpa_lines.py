@@ -99,8 +99,8 @@ def parse_line(
     probability = parse_number(fields[0], "log10 probability", path, line)
     if not n + 1 <= len(fields) <= n + 2:
         raise FormatError(
-            f"a {n}-gram line has a number, {n} word{'s' * (n > 1)} and at most one more number, but this has "
-            f"{len(fields)} fields; {_write_again}",
+            f"a {n}-gram line has a number, {n} word{'s' * (n > 1)} and at most one more number, but this "
+            f"one has {len(fields)} fields; {_write_again}",
             path,
             line,
         )

@@ -14,7 +14,7 @@ import numpy as np
 
 from nextword.core.contracts import SPECIALS, START, UNKNOWN
 from nextword.core.errors import FormatError
-from nextword.formats.arpa_lines import LARGEST, LN10, parse_line, shown
+from nextword.formats.arpa_lines import LARGEST, LN10, ZERO_LOG10, parse_line, shown
 from nextword.formats.arpa_source import Section, Source
 from nextword.formats.arpa_trie import Grams
 
@@ -32,6 +32,8 @@ class Words:
     index: dict[bytes, int]
     grams: Grams
     absent: tuple[str, ...]
+    log10_start: float
+    log10_unknown: float | None
 
 
 def read_words(source: Source) -> Words:
@@ -57,11 +59,14 @@ def read_words(source: Source) -> Words:
     _adopt_capital_unknown(index, probs, backoffs)
     absent = tuple(name for name in SPECIALS if name.encode() not in index)
     index.update(_SPECIAL_IDS)
+    start = max(probs[START], ZERO_LOG10)
+    unknown = None if "<unk>" in absent else max(probs[UNKNOWN], ZERO_LOG10)
     probs[START] = -math.inf  # lmplz writes 0 and SRILM -99: it is never predicted
     names = [name for name, _ in sorted(index.items(), key=lambda item: item[1])]
     _check_names(names, lines, source, first)
     rows = np.arange(len(probs), dtype=np.int32)[:, None]
-    return Words(names, index, Grams(rows, _powers(probs), _powers([] if highest else backoffs)), absent)
+    grams = Grams(rows, _powers(probs), _powers([] if highest else backoffs))
+    return Words(names, index, grams, absent, start, unknown)
 
 
 def _adopt_capital_unknown(index: dict[bytes, int], probs: list[float], backoffs: list[float]) -> None:

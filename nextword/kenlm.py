@@ -1,0 +1,295 @@
+"""A drop-in for the ``kenlm`` module: scripts written for it run on any nextword run or ARPA file.
+
+``import nextword.kenlm as kenlm``. The names and the meaning of every call are those of KenLM's Python module
+(Heafield 2011); the code is our own. All logarithms are to base 10. Beyond it: `Model` takes a run's folder or
+name too, `Model.score_many` scores a list of sentences at once, `Model.vocab_index` gives a word's number, and
+errors are both `OSError`, as there, and `NextwordError`.
+
+One sentence is scored in plain Python, so that loading is quick; what was computed once is remembered, within
+bounds. KenLM's own binary files cannot be read: give the ARPA file they were built from.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from functools import total_ordering
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nextword.core.contracts import END, SPECIALS, START, UNKNOWN, PackedScorer
+from nextword.core.errors import NextwordError, RunError
+from nextword.formats.arpa import read_arpa
+from nextword.formats.walk import Context, ContractWalk, TrieWalk, Walk
+from nextword.ngram.model import NgramModel
+from nextword.text.vocab import FIRST_WORD, Vocabulary, escape
+
+__all__ = [
+    "ARPALoadComplain",
+    "Config",
+    "FullScoreReturn",
+    "LanguageModel",
+    "LoadMethod",
+    "Model",
+    "ModelError",
+    "State",
+]
+
+Text = str | bytes
+_LN10 = float(np.log(10.0))
+_MISSING_UNKNOWN = -100.0  # KenLM's log10 p of an unknown word where the file has no <unk>
+
+
+class ModelError(RunError, OSError):
+    """The model cannot be read; `except OSError` catches it, as for KenLM."""
+
+
+class LoadMethod:
+    """How KenLM maps its binary files; accepted and without effect, since ours are always mapped lazily."""
+
+    LAZY = 0
+    POPULATE_OR_LAZY = 1
+    POPULATE_OR_READ = 2
+    READ = 3
+    PARALLEL_READ = 4
+
+
+class ARPALoadComplain:
+    """How loudly KenLM complains of ARPA files; accepted and without effect, since nothing is printed."""
+
+    ALL = 0
+    EXPENSIVE = 1
+    NONE = 2
+
+
+class Config:
+    """Options of `Model`, by KenLM's names."""
+
+    def __init__(self) -> None:
+        self.load_method = LoadMethod.POPULATE_OR_READ
+        self.show_progress = True
+        self.arpa_complain = ARPALoadComplain.ALL
+
+
+class FullScoreReturn:
+    """What `Model.BaseFullScore` says of one word."""
+
+    __slots__ = ("log_prob", "ngram_length", "oov")
+
+    def __init__(self, log_prob: float, ngram_length: int, oov: bool) -> None:
+        self.log_prob, self.ngram_length, self.oov = log_prob, ngram_length, oov
+
+    def __repr__(self) -> str:
+        return f"FullScoreReturn({self.log_prob!r}, {self.ngram_length!r}, {self.oov!r})"
+
+
+@total_ordering
+class State:
+    """What a model remembers of the words before: only as many as can still matter.
+
+    Two states are equal if every continuation has the same probability after both. States can be compared,
+    hashed and copied. A new one is empty: `Model.BeginSentenceWrite` or `NullContextWrite` fills it.
+    """
+
+    __slots__ = ("_context",)
+
+    def __init__(self) -> None:
+        self._context: Context | None = None
+
+    def _words(self) -> tuple[int, ...]:
+        return () if self._context is None else self._context.words
+
+    def __eq__(self, other: object) -> bool:
+        return self._words() == other._words() if isinstance(other, State) else NotImplemented
+
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, State):
+            return NotImplemented
+        mine, others = self._words(), other._words()
+        return (len(mine), mine) < (len(others), others)
+
+    def __hash__(self) -> int:
+        return hash(self._words())
+
+    def __copy__(self) -> State:
+        copied = State()
+        copied._context = self._context
+        return copied
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> State:
+        return self.__copy__()
+
+
+class Model:
+    """A language model from an ARPA file (plain or gzipped), a run's folder, or a run's name."""
+
+    __slots__ = ("_begin", "_index", "_model", "_null", "_walk", "path")
+
+    def __init__(self, path: Text | os.PathLike[str], config: Config | None = None) -> None:
+        if not isinstance(path, str | bytes | os.PathLike):
+            raise TypeError(f"Cannot convert {type(path)} to string")
+        name = os.fsdecode(path)
+        try:
+            found, vocabulary, self._model, self._walk = _load(name)
+        except NextwordError as error:
+            raise ModelError(f"Cannot read model '{name}' ({error})") from error
+        self.path: bytes = os.fsencode(os.path.abspath(found))
+        self._index = _shown_index(vocabulary)
+        self._begin, self._null = self._walk.begin(), self._walk.null()
+
+    @property
+    def order(self) -> int:
+        """The longest n-gram."""
+        return self._walk.order
+
+    def score(self, sentence: Text, bos: bool = True, eos: bool = True) -> float:
+        """log10 p of a sentence; ``bos``: it begins here; ``eos``: ``</s>`` is predicted after it."""
+        find, advance = self._index.get, self._walk.advance
+        context, total = self._begin if bos else self._null, 0.0
+        for word in _as_bytes(sentence).split():
+            index = find(word, UNKNOWN)
+            step = context.steps.get(index) or advance(context, index)
+            total += step[0]
+            context = step[2]
+        if eos:
+            total += (context.steps.get(END) or advance(context, END))[0]
+        return total
+
+    def score_many(self, sentences: Iterable[Text], bos: bool = True, eos: bool = True) -> list[float]:
+        """`score` of each sentence; many at once go through the compiled scorer, on all cores."""
+        listed = list(sentences)
+        if not (bos and eos and isinstance(self._model, PackedScorer)):
+            return [self.score(sentence, bos, eos) for sentence in listed]
+        find = self._index.get
+        ids: list[int] = []
+        starts: list[int] = []
+        for sentence in listed:
+            starts.append(len(ids))
+            ids.append(START)
+            ids += [find(word, UNKNOWN) for word in _as_bytes(sentence).split()]
+            ids.append(END)
+        if not listed:
+            return []
+        packed = np.array(ids, dtype=np.int32)
+        with np.errstate(invalid="ignore"):
+            totals = np.add.reduceat(self._model.score_packed(packed), starts) / _LN10
+        # A word without probability, or START within a sentence, has a value by convention: see `score`.
+        extra = np.add.reduceat(packed == START, starts) > 1
+        again = np.flatnonzero(extra | ~np.isfinite(totals))
+        scores: list[float] = totals.tolist()
+        for row in again.tolist():
+            scores[row] = self.score(listed[row])
+        return scores
+
+    def perplexity(self, sentence: Text) -> float:
+        """Perplexity of a sentence, ``</s>`` counted; do not write ``<s>`` or ``</s>`` yourself."""
+        words = len(_as_bytes(sentence).split()) + 1
+        return float(10.0 ** (-self.score(sentence) / words))
+
+    def full_scores(
+        self, sentence: Text, bos: bool = True, eos: bool = True
+    ) -> Iterator[tuple[float, int, bool]]:
+        """For each word: log10 p, the length of the n-gram that gave it, whether the word is unknown."""
+        context = self._begin if bos else self._null
+        for word in _as_bytes(sentence).split():
+            index = self._index.get(word, UNKNOWN)
+            log10, length, context = self._step(context, index)
+            yield log10, length, index == UNKNOWN
+        if eos:
+            log10, length, _ = self._step(context, END)
+            yield log10, length, False
+
+    def BeginSentenceWrite(self, state: State) -> None:  # noqa: N802 - KenLM's name
+        """Make the state that of a sentence's beginning."""
+        state._context = self._begin
+
+    def NullContextWrite(self, state: State) -> None:  # noqa: N802 - KenLM's name
+        """Make the state that of no words at all."""
+        state._context = self._null
+
+    def BaseScore(self, in_state: State, word: Text, out_state: State) -> float:  # noqa: N802 - KenLM's name
+        """log10 p of a word after a state; ``out_state`` becomes the state after the word."""
+        index = self._index.get(_as_bytes(word), UNKNOWN)
+        log10, _, out_state._context = self._step(self._own(in_state), index)
+        return log10
+
+    def BaseFullScore(  # noqa: N802 - KenLM's name
+        self, in_state: State, word: Text, out_state: State
+    ) -> FullScoreReturn:
+        """As `BaseScore`, with the length of the n-gram and whether the word is unknown."""
+        index = self._index.get(_as_bytes(word), UNKNOWN)
+        log10, length, out_state._context = self._step(self._own(in_state), index)
+        return FullScoreReturn(log10, length, index == UNKNOWN)
+
+    def vocab_index(self, word: Text) -> int:
+        """The number of a word; 0 if it is unknown."""
+        return self._index.get(_as_bytes(word), UNKNOWN)
+
+    def __contains__(self, word: Text) -> bool:
+        return self.vocab_index(word) != UNKNOWN
+
+    def __repr__(self) -> str:
+        return f"<Model from {os.path.basename(self.path)!r}>"
+
+    def __reduce__(self) -> tuple[type[Model], tuple[bytes]]:
+        return (type(self), (self.path,))
+
+    def _step(self, context: Context, index: int) -> tuple[float, int, Context]:
+        return context.steps.get(index) or self._walk.advance(context, index)
+
+    def _own(self, state: State) -> Context:
+        if state._context is None:
+            return self._null
+        if state._context.walk is not self._walk:
+            raise ValueError("this State belongs to another model; begin with BeginSentenceWrite of this one")
+        return state._context
+
+
+class LanguageModel(Model):
+    """KenLM's older name of `Model`."""
+
+    __slots__ = ()
+
+
+def _load(name: str) -> tuple[Path, Vocabulary, Any, Walk]:
+    path = Path(name)
+    if path.is_file() or (not path.exists() and path.name.endswith((".arpa", ".arpa.gz", ".gz"))):
+        found = read_arpa(path)
+        unknown = _MISSING_UNKNOWN if found.log10_unknown is None else found.log10_unknown
+        zeros = {START: found.log10_start, UNKNOWN: unknown}
+        model = NgramModel(found.trie, "arpa")
+        return path, found.vocabulary, model, TrieWalk(found.trie, zeros)
+    from nextword.core.runnames import resolve
+    from nextword.train import saved
+
+    folder = resolve(name)
+    trained = saved.load(folder)
+    vocabulary = getattr(trained.tokenizer, "vocab", None)
+    if not isinstance(vocabulary, Vocabulary):
+        raise RunError(
+            f"'{folder}' has the tokenizer '{trained.tokenizer.name}', and this module splits sentences into words; "
+            "use a run trained with --tokenizer words, or nextword.load"
+        )
+    if isinstance(trained.model, NgramModel) and trained.model.trie.fallback == "shorter":
+        return folder, vocabulary, trained.model, TrieWalk(trained.model.trie)
+    return folder, vocabulary, trained.model, ContractWalk(trained.model)
+
+
+def _shown_index(vocabulary: Vocabulary) -> dict[bytes, int]:
+    """From a word as ARPA files write it to its id: ``<s>`` is START, a literal ``<s>`` has a backslash."""
+    index = dict(vocabulary.index)
+    names = [name.encode() for name in SPECIALS]
+    if any(name in index for name in names):
+        index = {escape(word).encode(): i for i, word in enumerate(vocabulary.words, start=FIRST_WORD)}
+    index.update(zip(names, (UNKNOWN, START, END), strict=True))
+    return index
+
+
+def _as_bytes(text: Text) -> bytes:
+    if isinstance(text, str):
+        return text.encode("utf-8")
+    if isinstance(text, bytes):
+        return text
+    raise TypeError(f"Cannot convert {type(text)} to string")
