@@ -46,12 +46,37 @@ _PUBLIC = {
     "train": "nextword.api.training",
     "train_tokenizer": "nextword.api.tokenizers",
 }
-__all__ = ["__version__", *_PUBLIC]
+__all__ = [
+    "Next",
+    "NextwordError",
+    "Run",
+    "Score",
+    "Text",
+    "Token",
+    "__version__",
+    "check_data",
+    "compare",
+    "compress",
+    "decompress",
+    "evaluate",
+    "export",
+    "filter",
+    "generate",
+    "import_",
+    "lab",
+    "list_data",
+    "load",
+    "mix",
+    "rescore",
+    "score",
+    "train",
+    "train_tokenizer",
+]
 # Verbs whose name is also a folder's: importing the folder must not hide the verb.
 _SHARED = ("evaluate", "lab", "train")
 
 if TYPE_CHECKING:
-    from nextword.api.choosing import filter, rescore
+    from nextword.api.choosing import filter, rescore  # noqa: A004
     from nextword.api.comparing import compare, lab
     from nextword.api.corpora import check_data, list_data
     from nextword.api.exchange import export, import_

@@ -30,4 +30,5 @@ def list_data() -> list[str]:
 def get(name: str, out: str) -> dict[str, Any]:
     """Copy a corpus's files into a folder."""
     files = get_corpus(name, out)
-    return {"name": name, "path": out, "files": len(files), "bytes": sum(file.stat().st_size for file in files)}
+    size = sum(file.stat().st_size for file in files)
+    return {"name": name, "path": out, "files": len(files), "bytes": size}

@@ -49,7 +49,8 @@ def exporting(run: Run | str | os.PathLike[str], to: str, path: str | os.PathLik
         raise ConfigError(catalog.unknown(f"'{to}' is no format to export to", to, FORMATS))
     opened = load(run)
     if not isinstance(opened.model, NgramModel):
-        raise ConfigError(f"an ARPA file holds an n-gram model, and this run is of the family '{opened.settings.family}'")
+        family = opened.settings.family
+        raise ConfigError(f"an ARPA file holds an n-gram model, and this run is of the family '{family}'")
     yield Stage("write")
     yield from write_arpa(path, opened.model.trie, _words(opened.tokenizer))
     size = os.path.getsize(path)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from nextword.api.results import Text
-from nextword.core import config
+from nextword.core import catalog, config
 from nextword.decode.generate import Generated, collect
 from nextword.decode.generate import generate as tokens_of
 from nextword.decode.settings import DecodeSettings
@@ -20,11 +20,9 @@ _GROUP = "generate"
 def settings(asked: Mapping[str, Any], sets: Iterable[str] = ()) -> DecodeSettings:
     """Checked settings with a seed; ``sets`` are ``key=value`` as typed."""
     values = {**asked, **config.parse_sets(sets)}
-    dotted = {key if key.startswith(f"{_GROUP}.") else f"{_GROUP}.{key}": value for key, value in values.items()}
+    dotted = {f"{_GROUP}.{key.removeprefix(_GROUP + '.')}": value for key, value in values.items()}
     built = cast(DecodeSettings, config.build({_GROUP: DecodeSettings}, dotted)[_GROUP])
-    from nextword.core.catalog import find_path
-
-    find_path("decode", built.decode)
+    catalog.find_path("decode", built.decode)
     return built.seeded()
 
 

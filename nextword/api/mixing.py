@@ -56,11 +56,12 @@ def mixing(
     yield Stage("tune", len(opened), "models")
     tuned = tune_weights(_logps(opened, source))
     if tuned.dropped:
-        yield Note(f"{tuned.dropped:,} tokens of the held-out text are impossible for every run and tell nothing")
-    figures: dict[str, Any] = {"weights": list(tuned.weights), "tune_nll": -tuned.history[-1], "gap": tuned.gap}
+        yield Note(f"{tuned.dropped:,} held-out tokens are impossible for every run and tell nothing")
+    nll = -tuned.history[-1]
+    figures: dict[str, Any] = {"weights": list(tuned.weights), "tune_nll": nll, "gap": tuned.gap}
     yield Measure(figures)
     shown = ", ".join(f"{weight:.3f}" for weight in tuned.weights)
-    yield Note(f"weights: {shown}; held-out nats per token: {-tuned.history[-1]:.4f}")
+    yield Note(f"weights: {shown}; held-out nats per token: {nll:.4f}")
     settings = _settings(opened, [folder.path.name for folder in folders], tuned.weights)
     model = SavedMixture([run.model for run in opened], settings.model.weights, folders)  # type: ignore[attr-defined]
     facts = collect(0, opened[0]._trained.facts.data, 0.0)
@@ -73,7 +74,7 @@ def mixing(
 def _folder(run: Run) -> RunFolder:
     folder = run._trained.folder
     if folder is None:
-        raise ConfigError("a mixture is made of saved runs; save this one first with run.save(\"runs/NAME\")")
+        raise ConfigError('a mixture is made of saved runs; save this one first with run.save("runs/NAME")')
     return folder
 
 
@@ -84,10 +85,13 @@ def _check(runs: Sequence[Run], folders: Sequence[RunFolder]) -> None:
         name = saved.TOKENIZER
         if folder.manifest.files[name].sha256 != first.manifest.files[name].sha256:
             raise ConfigError(
-                f"the tokenizers of '{first.path.name}' ({runs[0].tokenizer.name}, {runs[0].tokenizer.vocab_size:,}) "
-                f"and '{folder.path.name}' ({run.tokenizer.name}, {run.tokenizer.vocab_size:,}) do not agree; train the "
-                f"second with --tokenizer {first.path.name}/tokenizer.json"
+                f"the tokenizers of {_told(runs[0])} and {_told(run)} do not agree; train the second with "
+                f"--tokenizer {runs[0].place}/tokenizer.json"
             )
+
+
+def _told(run: Run) -> str:
+    return f"'{run.place}' ({run.tokenizer.name}, {run.tokenizer.vocab_size:,})"
 
 
 def _logps(runs: Sequence[Run], source: Source) -> list[np.ndarray[Any, np.dtype[Any]]]:

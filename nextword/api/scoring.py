@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -75,8 +76,8 @@ def _values(score: LineScore, style: Style) -> dict[str, Any]:
 
 
 def _tsv_rows(score: LineScore, style: Style) -> Iterator[str]:
-    if style.by == "line":
-        yield f"{score.logprob:.6f}\t{score.count}\t{score.unknown}\t{score.text}"  # last, so tabs in it are no harm
+    if style.by == "line":  # the text stands last, so that tabs in it do no harm
+        yield f"{score.logprob:.6f}\t{score.count}\t{score.unknown}\t{score.text}"
         return
     for number, token in enumerate(score.tokens, start=1):
         yield f"{score.line}\t{number}\t{token.logprob:.6f}\t{int(not token.known)}\t{_cell(token.text)}"
@@ -88,11 +89,13 @@ def _json_rows(score: LineScore, style: Style) -> Iterator[str]:
 
 def _null(values: dict[str, Any]) -> dict[str, Any]:
     """JSON has no infinity: a probability of 0 is null there."""
-    infinite = (float("inf"), float("-inf"))
-    return {
-        key: [_null(each) for each in value] if isinstance(value, list) else None if value in infinite else value
-        for key, value in values.items()
-    }
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, list):
+            found[key] = [_null(each) for each in value]
+        else:
+            found[key] = None if isinstance(value, float) and not math.isfinite(value) else value
+    return found
 
 
 def _cell(text: str) -> str:

@@ -111,9 +111,10 @@ def run(
 def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
     """Every setting, checked, and what should be said about the choice."""
     if order.model is not None and order.recipe is not None:
-        raise ConfigError("--model and --recipe exclude each other; write family = \"…\" into the recipe instead")
+        raise ConfigError('--model and --recipe exclude each other; write family = "…" into the recipe')
     if order.device not in _DEVICES:
-        raise ConfigError(catalog.unknown(f"'{order.device}' is no device for count models", order.device, _DEVICES))
+        said = f"'{order.device}' is no device for count models"
+        raise ConfigError(catalog.unknown(said, order.device, _DEVICES))
     if order.source is not None:
         raise ConfigError(
             "--from needs a model with weights to go on from; count models are made anew, so join the texts "
@@ -127,7 +128,12 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
         model, notes = choice.model, [Note(f"auto chose the model '{choice.model}': {choice.why}")]
     sets = order.sets if isinstance(order.sets, Mapping) else config.parse_sets(order.sets)
     settings = plan(
-        model or "ngram", recipe=order.recipe, tokenizer=order.tokenizer, seed=order.seed, sets=sets, task=order.task
+        model or "ngram",
+        recipe=order.recipe,
+        tokenizer=order.tokenizer,
+        seed=order.seed,
+        sets=sets,
+        task=order.task,
     )
     return settings, notes
 

@@ -9,7 +9,19 @@ from typing import Annotated
 
 import typer
 
-from nextword.cli import compare, data, exchange, generate, lines, listing, mix, numbers, packing, tokenizer, train
+from nextword.cli import (
+    compare,
+    data,
+    exchange,
+    generate,
+    lines,
+    listing,
+    mix,
+    numbers,
+    packing,
+    tokenizer,
+    train,
+)
 
 app = typer.Typer(
     name="nextword",

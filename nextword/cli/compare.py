@@ -12,12 +12,15 @@ from nextword.cli.options import Debug, Json, Sets, TokenizerName
 
 def compare(
     data: Annotated[
-        list[str] | None, typer.Argument(metavar="[DATA...]", help="Files, folders or corpora (default: sotu).")
+        list[str] | None,
+        typer.Argument(metavar="[DATA...]", help="Files, folders or corpora (default: sotu)."),
     ] = None,
     models: Annotated[str | None, typer.Option(metavar="A,B,C", help="Families or presets.")] = None,
     tokenizer: TokenizerName = None,
     minutes: Annotated[float | None, typer.Option(metavar="M", help="Most minutes for each model.")] = None,
-    seeds: Annotated[int, typer.Option(metavar="K", help="Runs of each model that draws random numbers.")] = 1,
+    seeds: Annotated[
+        int, typer.Option(metavar="K", help="Runs of each model that draws random numbers.")
+    ] = 1,
     sets: Sets = None,
     out: Annotated[str | None, typer.Option(metavar="DIR", help="Where runs and report go.")] = None,
     debug: Debug = False,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from nextword.cli import progress, show
-from nextword.cli.options import Debug, Json, OutFile, RunName, TextFile
+from nextword.cli.options import Debug, Json, OutFile, RunName, Sets, TextFile
 
 
 def filter_lines(
@@ -20,14 +20,20 @@ def filter_lines(
         str, typer.Option(metavar="RULE", help="best, worst, head:P, middle:P, tail:P (percent) or below:X.")
     ] = "best",
     out: OutFile = None,
+    sets: Sets = None,
     debug: Debug = False,
     json: Json = False,
 ) -> None:
     """Keep the lines of a text that a model finds likely (or unlikely); streams, and resumes with --out."""
     from nextword.api import choosing
 
-    summary = progress.follow(choosing.filter_lines(run, file, against=against, keep=keep, out=out, to_stdout=not json))
-    show.as_json(summary) if json else show.note(choosing.describe_filter(summary))
+    with show.raw_output(out, json) as target:
+        done = progress.follow(
+            choosing.filtering(run, file, target, against=against, keep=keep, sets=sets or ())
+        )
+    if json:
+        show.as_json(choosing.figures(done))
+    show.note(choosing.describe(done))
 
 
 def rescore(
@@ -36,7 +42,9 @@ def rescore(
     weights: Annotated[
         str | None, typer.Option(metavar="W1,W2,…", help="Weights of the list's scores and the model's.")
     ] = None,
-    tune: Annotated[str | None, typer.Option(metavar="REFERENCES", help="Learn the weights from these.")] = None,
+    tune: Annotated[
+        str | None, typer.Option(metavar="REFERENCES", help="Learn the weights from these.")
+    ] = None,
     out: OutFile = None,
     debug: Debug = False,
     json: Json = False,
@@ -46,7 +54,7 @@ def rescore(
 
     done = choosing.rescore(run, file, weights=weights, tune=tune)
     if json:
-        show.as_json(done.summary)
+        show.as_json(done.figures())
     else:
-        show.stream(done.lines, out)
-        show.note(done.describe())
+        show.stream(done.chunks(), out)
+    show.note(done.describe())

@@ -11,7 +11,9 @@ from nextword.cli.options import Debug, Json
 
 
 def list_slot(
-    slot: Annotated[str | None, typer.Argument(metavar="[SLOT]", help="model, tokenizer, smoothing, …")] = None,
+    slot: Annotated[
+        str | None, typer.Argument(metavar="[SLOT]", help="model, tokenizer, smoothing, …")
+    ] = None,
     debug: Debug = False,
     json: Json = False,
 ) -> None:

@@ -17,6 +17,7 @@ import typer
 
 from nextword.cli import options
 from nextword.cli.app import app
+from nextword.cli.show import ReaderGone
 from nextword.core.errors import NextwordError
 from nextword.core.printable import printable
 
@@ -50,7 +51,7 @@ def run(arguments: Sequence[str]) -> int:
         return _fail("stopped", 128 + signal.SIGINT)
     except Terminated:
         return _fail("terminated", 128 + signal.SIGTERM)
-    except BrokenPipeError:
+    except ReaderGone:
         return _quiet_pipe()
     except NextwordError as error:
         return _fail(str(error), 1)
@@ -73,7 +74,8 @@ def _other(error: Exception) -> int:
         return code
     if type(error).__name__ == "Abort":
         return _fail("stopped", 128 + signal.SIGINT)
-    return _fail(f"internal error, please report it: {type(error).__name__}: {error} (--debug shows where)", 1)
+    said = f"{type(error).__name__}: {error}"
+    return _fail(f"internal error, please report it: {said} (--debug shows where)", 1)
 
 
 def _fail(sentence: str, code: int) -> int:

@@ -55,7 +55,12 @@ def score(
     from nextword.api import scoring
 
     style = scoring.Style(
-        by=by.value, log10=log10, begin=not no_bos, end=not no_eos, format=format.value, sets=tuple(sets or ())
+        by=by.value,
+        log10=log10,
+        begin=not no_bos,
+        end=not no_eos,
+        format=format.value,
+        sets=tuple(sets or ()),
     )
     if json:
         show.as_json(scoring.whole(run, file, style))

@@ -58,7 +58,9 @@ Debug = Annotated[
 ]
 Model = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="A family or preset (`nextword presets`).", autocompletion=_complete_model),
+    typer.Option(
+        metavar="NAME", help="A family or preset (`nextword presets`).", autocompletion=_complete_model
+    ),
 ]
 TokenizerName = Annotated[
     str | None,

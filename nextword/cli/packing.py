@@ -24,7 +24,9 @@ def compress(run: RunName, file: File, out: OutFile = None, debug: Debug = False
     show.next_command(f"nextword decompress {run} {done['path']} -o {done['file']}.back")
 
 
-def decompress(run: RunName, file: File, out: OutFile = None, debug: Debug = False, json: Json = False) -> None:
+def decompress(
+    run: RunName, file: File, out: OutFile = None, debug: Debug = False, json: Json = False
+) -> None:
     """Give back a file that `compress` coded with the same run."""
     from nextword.api import verbs
 

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from nextword.core.printable import printable
 
 
+class ReaderGone(Exception):  # noqa: N818 - it says what happened
+    """Nobody reads our output any more, as after ``| head``."""
+
+
+@contextmanager
+def _to_reader() -> Iterator[None]:
+    """Turn a broken pipe into our own exception, before the parser turns it into an exit code."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        raise ReaderGone from error
+
+
 def result(text: str) -> None:
     """One result for people; control characters are written out."""
-    sys.stdout.write(printable(text) + "\n")
+    with _to_reader():
+        sys.stdout.write(printable(text) + "\n")
 
 
 def note(text: str) -> None:
@@ -28,7 +45,8 @@ def next_command(command: str) -> None:
 
 def as_json(value: Any) -> None:
     """One JSON value on one line; what JSON has no number for is null."""
-    sys.stdout.write(json.dumps(_finite(value), ensure_ascii=False, allow_nan=False) + "\n")
+    with _to_reader():
+        sys.stdout.write(json.dumps(_finite(value), ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -44,7 +62,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> None:
             text.rjust(width) if number else text.ljust(width)
             for text, width, number in zip(line, widths, right, strict=True)
         )
-        sys.stdout.write("  ".join(padded).rstrip() + "\n")
+        result("  ".join(padded).rstrip())
 
 
 def figures(values: Mapping[str, Any]) -> None:
@@ -52,14 +70,14 @@ def figures(values: Mapping[str, Any]) -> None:
     width = max((len(name) for name in values), default=0)
     for name, value in values.items():
         shown = ", ".join(map(_cell, value)) if isinstance(value, (list, tuple)) else _cell(value)
-        sys.stdout.write(f"{name.replace('_', ' '):<{width}}  {shown}\n")
+        result(f"{name.replace('_', ' '):<{width}}  {shown}")
 
 
 def pieces(texts: Iterable[str]) -> None:
     """Text as it comes, without waiting for the end of a line."""
     for text in texts:
-        sys.stdout.write(printable(text))
-        sys.stdout.flush()
+        with _to_reader():
+            sys.stdout.write(printable(text))
 
 
 def stream(chunks: Iterable[bytes], out: str | None = None) -> None:
@@ -70,10 +88,34 @@ def stream(chunks: Iterable[bytes], out: str | None = None) -> None:
     elif sys.stdout.isatty():
         pieces(chunk.decode("utf-8", "surrogateescape") for chunk in chunks)
     else:
-        sys.stdout.flush()
-        for chunk in chunks:
-            sys.stdout.buffer.write(chunk)
-        sys.stdout.buffer.flush()
+        with _to_reader():
+            sys.stdout.buffer.writelines(chunks)
+
+
+@contextmanager
+def raw_output(out: str | None, json: bool) -> Iterator[Any]:
+    """Where a verb writes lines: the file asked for, standard output, or nowhere if JSON goes there.
+
+    Standard output that is a terminal gets printable text.
+    """
+    if out is not None:
+        yield out
+    elif json:
+        with open(os.devnull, "wb") as nowhere:
+            yield nowhere
+    elif sys.stdout.isatty():
+        yield _Terminal()
+    else:
+        with _to_reader():
+            yield sys.stdout.buffer
+
+
+class _Terminal:
+    """Bytes to a terminal, control characters written out."""
+
+    def write(self, data: bytes) -> int:
+        sys.stdout.write(printable(data.decode("utf-8", "backslashreplace")))
+        return len(data)
 
 
 def _cell(value: Any) -> str:
@@ -84,7 +126,9 @@ def _cell(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}" if math.isfinite(value) else str(value)
+        return (
+            f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}" if math.isfinite(value) else str(value)
+        )
     return printable(str(value)).replace("\n", "\\n").replace("\t", "\\t")
 
 

@@ -12,16 +12,25 @@ from nextword.cli.options import Debug, Json, Model, Overwrite, Sets, TokenizerN
 
 def train(
     data: Annotated[
-        list[str] | None, typer.Argument(metavar="[DATA...]", help="Files, folders or corpora (default: sotu).")
+        list[str] | None,
+        typer.Argument(metavar="[DATA...]", help="Files, folders or corpora (default: sotu)."),
     ] = None,
     task: Annotated[str, typer.Option(help="What is learned: lm.")] = "lm",
     model: Model = None,
     recipe: Annotated[str | None, typer.Option(metavar="FILE.toml", help="Settings from a file.")] = None,
-    source: Annotated[str | None, typer.Option("--from", metavar="RUN", help="Start from another run.")] = None,
-    valid: Annotated[str | None, typer.Option(metavar="DATA", help="Held-out text, measured at the end.")] = None,
+    source: Annotated[
+        str | None, typer.Option("--from", metavar="RUN", help="Start from another run.")
+    ] = None,
+    valid: Annotated[
+        str | None, typer.Option(metavar="DATA", help="Held-out text, measured at the end.")
+    ] = None,
     tokenizer: TokenizerName = None,
-    out: Annotated[str | None, typer.Option(metavar="RUN", help="The run's folder (default: runs/…).")] = None,
-    minutes: Annotated[float | None, typer.Option(metavar="M", help="An upper limit for count models.")] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="RUN", help="The run's folder (default: runs/…).")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(metavar="M", help="An upper limit for count models.")
+    ] = None,
     sets: Sets = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of everything random.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run; a finished one stays.")] = False,

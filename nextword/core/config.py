@@ -37,7 +37,7 @@ def parse_sets(assignments: Iterable[str]) -> dict[str, Any]:
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not equals or not key.strip():
-            raise ConfigError(f"'--set {assignment}' has no value; write it as key=value, as in model.order=3")
+            raise ConfigError(f"'--set {assignment}' has no value; write key=value, as in model.order=3")
         found[key.strip()] = Typed(value.strip())
     return found
 
@@ -129,7 +129,8 @@ def _parse_value(text: str, field: FieldInfo) -> Any:
 def _accepts(annotation: Any, wanted: type) -> bool:
     if annotation is wanted or annotation is Any:
         return True
-    return any(_accepts(part, wanted) for part in typing.get_args(annotation)) if _is_union(annotation) else False
+    parts = typing.get_args(annotation) if _is_union(annotation) else ()
+    return any(_accepts(part, wanted) for part in parts)
 
 
 def _is_union(annotation: Any) -> bool:

@@ -25,7 +25,9 @@ _CONFIG, _TOKENIZER = "config.toml", "tokenizer.json"
 class SavedMixture(Mixture):
     """A mixture that knows the run folders of its components."""
 
-    def __init__(self, models: list[LanguageModel], weights: tuple[float, ...], parts: list[RunFolder]) -> None:
+    def __init__(
+        self, models: list[LanguageModel], weights: tuple[float, ...], parts: list[RunFolder]
+    ) -> None:
         super().__init__(models, weights)
         self.parts = parts
 

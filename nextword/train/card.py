@@ -14,23 +14,28 @@ from nextword.train.facts import Facts
 from nextword.train.settings import RunSettings
 
 _HOLDS = (
-    "**This model holds pieces of its training text word for word**: every sequence of words up to its order is "
-    "stored. Do not give it to people who must not see the text."
+    "**This model holds pieces of its training text word for word**: every sequence of words up to its order "
+    "is stored. Do not give it to people who must not see the text."
 )
 
 
 def card(
-    settings: RunSettings, model: LanguageModel, tokenizer: Tokenizer, facts: Facts, metrics: list[dict[str, Any]]
+    settings: RunSettings,
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    facts: Facts,
+    metrics: list[dict[str, Any]],
 ) -> str:
     """The whole page."""
-    data = facts.data
+    data, made_with = facts.data, facts.versions.get("nextword", "")
+    sizes = f"{data.bytes:,} bytes, {data.words:,} words, {data.tokens:,} tokens"
     lines = [
         f"# {settings.name}",
         "",
-        f"A language model of the family `{settings.family}`, made with nextword {facts.versions.get('nextword', '')}.",
+        f"A language model of the family `{settings.family}`, made with nextword {made_with}.",
         "",
-        f"- vocabulary: {tokenizer.vocab_size:,} (tokenizer `{tokenizer.name}`, a sequence is a {tokenizer.unit})",
-        f"- trained on: {_names(data.names)}: {data.bytes:,} bytes, {data.words:,} words, {data.tokens:,} tokens",
+        f"- vocabulary: {tokenizer.vocab_size:,} ({tokenizer.name}; a sequence is a {tokenizer.unit})",
+        f"- trained on: {_names(data.names)}: {sizes}",
         f"- SHA-256 of the text: `{data.sha256}`",
         f"- time: {facts.seconds:,.1f} s, finished {facts.finished}",
         *(f"- {_name(name)}: {value}" for name, value in _described(model).items()),

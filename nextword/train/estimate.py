@@ -1,7 +1,7 @@
 """``--estimate``: what a training would take, from the size of its text alone.
 
-The rates are those of running text in English at order 5, measured on two cores by ``benchmarks/ngram.py``; other
-texts differ by a factor of two or so.
+The rates are those of running English text at order 5 on two cores; other texts differ by a factor of two
+or so.
 """
 
 from __future__ import annotations

@@ -59,7 +59,8 @@ def collect(seed: int, data: DataFacts, seconds: float) -> Facts:
 
 def from_json(value: Any) -> Facts:
     """The facts of a saved run; what is missing or foreign is left out."""
-    known = {name: value[name] for name in Facts.__dataclass_fields__ if isinstance(value, dict) and name in value}
+    values = value if isinstance(value, dict) else {}
+    known = {name: values[name] for name in Facts.__dataclass_fields__ if name in values}
     data = known.pop("data", None)
     names = DataFacts.__dataclass_fields__
     given = {name: data[name] for name in names if name in data} if isinstance(data, dict) else {}

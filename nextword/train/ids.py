@@ -55,7 +55,9 @@ def encode(
     facts = sink.facts(source.names, source.digest)
     ends = facts.sequences if tokenizer.unit == "line" else 0
     if facts.words - ends <= 0:
-        raise DataError("no word is in it, so there is nothing to learn; give a text with words", source.names[0])
+        raise DataError(
+            "no word is in it; give a text with words, so that there is something to learn", source.names[0]
+        )
     many = vocabulary_note(tokenizer.vocab_size, facts.words) if tokenizer.name == "words" else None
     if many is not None:
         yield Note(many)

@@ -43,7 +43,9 @@ def write(trained: Trained, folder: NewRun) -> None:
     family.save(trained.model, folder)
     folder.write(CONFIG, trained.settings.to_toml())
     trained.tokenizer.save(str(folder.path / TOKENIZER))
-    folder.write(METRICS, "".join(json.dumps(_finite(row), allow_nan=False) + "\n" for row in trained.metrics))
+    folder.write(
+        METRICS, "".join(json.dumps(_finite(row), allow_nan=False) + "\n" for row in trained.metrics)
+    )
     folder.write_json(TRAINING, trained.facts.to_json())
     page = card(trained.settings, trained.model, trained.tokenizer, trained.facts, trained.metrics)
     folder.write(CARD, page)

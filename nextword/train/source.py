@@ -36,7 +36,9 @@ class Source:
         return cls(names, settings)
 
     @classmethod
-    def for_reading(cls, names: Names, settings: DataSettings, sets: Mapping[str, Any] | None = None) -> Source:
+    def for_reading(
+        cls, names: Names, settings: DataSettings, sets: Mapping[str, Any] | None = None
+    ) -> Source:
         """A text to measure: every byte counts. ``sets`` are further settings of the group ``data``."""
         changed = settings.model_dump() | _checked(sets or {})
         return cls(names, DataSettings(**changed), raw=True)

@@ -165,6 +165,8 @@ def test_size_is_read_as_people_write_it(text, count):
     assert parse_size(text) == count
 
 
-@pytest.mark.parametrize(("count", "text"), [(0, "0 bytes"), (999, "999 bytes"), (12_300_000, "12.3 MB"), (5e15, "5e+03 TB")])
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 bytes"), (999, "999 bytes"), (12_300_000, "12.3 MB"), (5e15, "5e+03 TB")]
+)
 def test_size_is_shown_with_its_unit(count, text):
     assert show_size(count) == text

@@ -1,0 +1,98 @@
+"""``tokenizer``: learned by itself, shown, and compared with others on one text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from nextword.api.events import finish
+from nextword.core import config
+from nextword.core.contracts import Tokenizer
+from nextword.core.errors import ConfigError
+from nextword.core.events import Done, Event, Note, Stage
+from nextword.core.runnames import resolve
+from nextword.data.corpora import DEFAULT
+from nextword.data.settings import DataSettings
+from nextword.text.files import load_tokenizer
+from nextword.text.fit import NAMES, check_tokenizer, fit_tokenizer
+from nextword.text.settings import TextSettings
+from nextword.train.source import Source
+
+_SHOWN = 12
+
+
+def train_tokenizer(
+    data: str | os.PathLike[str] | Sequence[str] = (), name: str = "bpe", out: str | None = None, **sets: Any
+) -> Tokenizer:
+    """Learn a tokenizer from text; ``out`` keeps it. Keywords are settings of ``text``, as size=8000."""
+    names = [os.fspath(data)] if isinstance(data, (str, os.PathLike)) else list(data)
+    made: Tokenizer = finish(_learning(names, name, {f"text.{key}": value for key, value in sets.items()}))
+    if out is not None:
+        made.save(out)
+    return made
+
+
+def training(data: Sequence[str], name: str, out: str, sets: Sequence[str] = ()) -> Iterator[Event]:
+    """Learn a tokenizer and write it; the last event says what was made."""
+    for event in _learning(data, name, config.parse_sets(sets)):
+        if isinstance(event, Done):
+            event.result.save(out)
+            yield Done({"path": out, **_facts(event.result)})
+        else:
+            yield event
+
+
+def _learning(data: Sequence[str], name: str, sets: Mapping[str, Any]) -> Iterator[Event]:
+    check_tokenizer(name)
+    text, settings, unit = _settings(sets)
+    source = Source.for_training(data or (DEFAULT,), settings)
+    yield Stage("learn the tokenizer", source.size, "bytes")
+    made = fit_tokenizer(name, source.blocks(), text, unit)
+    yield from (Note(message) for message in source.notes)
+    yield Done(made)
+
+
+def show(name: str, text: str = "") -> dict[str, Any]:
+    """What a tokenizer is, and how it cuts a text."""
+    tokenizer = _open(name)
+    values = _facts(tokenizer)
+    if text:
+        ids = [int(i) for i in tokenizer.encode(text)]
+        values |= {"pieces": [tokenizer.piece(i) for i in ids], "ids": ids, "text": tokenizer.decode(ids)}
+    else:
+        some = range(3, min(3 + _SHOWN, tokenizer.vocab_size))
+        values["first_pieces"] = [tokenizer.piece(i) for i in some]
+    return values
+
+
+def _open(name: str) -> Tokenizer:
+    """A tokenizer file, the tokenizer of a run, or ``bytes``, which needs no text."""
+    if os.path.isfile(name):
+        return load_tokenizer(name)
+    if name == "bytes":
+        return fit_tokenizer(name, (), TextSettings())
+    if name in NAMES:
+        raise ConfigError(
+            f"'{name}' is learned from text before it can be shown; run: "
+            f"nextword tokenizer train DATA --tokenizer {name}"
+        )
+    return load_tokenizer(resolve(name))
+
+
+def _facts(tokenizer: Tokenizer) -> dict[str, Any]:
+    return {
+        "name": tokenizer.name,
+        "vocabulary": tokenizer.vocab_size,
+        "unit": tokenizer.unit,
+        "lossless": tokenizer.lossless,
+        "closed": tokenizer.closed,
+    }
+
+
+def _settings(sets: Mapping[str, Any]) -> tuple[TextSettings, DataSettings, Any]:
+    built = config.build({"text": TextSettings, "data": DataSettings}, sets)
+    text, data = built["text"], built["data"]
+    assert isinstance(text, TextSettings)
+    assert isinstance(data, DataSettings)
+    return text, data, None if data.unit == "auto" else data.unit

@@ -1,0 +1,147 @@
+"""A text in two parts: what is learned from, and the end of it, which is held out to measure with.
+
+Whole documents are held out where there are many of them, else lines; the cut is found in one pass and kept
+as a document and a line, so that both parts are read as streams of any size.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from nextword.core.contracts import Block
+from nextword.core.errors import DataError
+from nextword.data.settings import DataSettings
+from nextword.train.source import Names, Source
+
+_TRAINING = " (training part)"
+MANY = 40  # from so many documents on they are kept whole
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The first document, and the first line in it (from 0), that is held out."""
+
+    document: int
+    line: int
+
+
+class Part(Source):
+    """One side of a cut; it is read like any other text."""
+
+    def __init__(self, whole: Source, cut: Cut, held_out: bool) -> None:
+        self.names = tuple(name + (" (held-out part)" if held_out else _TRAINING) for name in whole.names)
+        self._whole, self._cut, self._held_out = whole, cut, held_out
+        self._hash = hashlib.sha256()
+
+    @property
+    def size(self) -> int | None:
+        """Unknown before it is read."""
+        return None
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the part that was read last."""
+        return self._hash.hexdigest()
+
+    @property
+    def notes(self) -> list[str]:
+        """What the reader noticed."""
+        return self._whole.notes
+
+    def blocks(self) -> Iterator[Block]:
+        """This side from its beginning."""
+        self._hash = hashlib.sha256()
+        for block in _side(self._whole.blocks(), self._cut, self._held_out):
+            self._hash.update(block.data)
+            if block.ends_document:
+                self._hash.update(b"\0")
+            yield block
+
+    def keep(self) -> None:
+        """The whole can be read again already."""
+
+    def shares_a_file_with(self, other: Source) -> str | None:
+        """Two parts of one text have no line in common; another text is asked for itself."""
+        return None if isinstance(other, Part) else self._whole.shares_a_file_with(other)
+
+
+def whole_names(names: Iterable[str]) -> tuple[str, ...]:
+    """The names of the whole text, where these are of its training part."""
+    return tuple(name.removesuffix(_TRAINING) for name in names)
+
+
+def hold_out(names: Names, settings: DataSettings, share: float | None = None) -> tuple[Part, Part]:
+    """The training part and the held-out part, about `share` of the bytes (default: ``data.hold_out``)."""
+    names = tuple(names)
+    whole = Source.for_training(names, settings)
+    measured = whole if whole.size is None else Source.for_reading(names, settings)
+    whole.keep()
+    cut = _find(whole, settings.hold_out if share is None else share)
+    return Part(whole, cut, held_out=False), Part(measured, cut, held_out=True)
+
+
+def _find(source: Source, share: float) -> Cut:
+    """Where the last `share` of the bytes begins, at a document or at a line."""
+    documents = _documents(source)
+    wanted = (1 - share) * sum(size for size, _ in documents)
+    before = 0
+    for number, (size, lines) in enumerate(documents):
+        is_last = number == len(documents) - 1
+        if before + size < wanted and not is_last:
+            before += size
+            continue
+        if len(documents) >= MANY:
+            return Cut(number if is_last else number + 1, 0)
+        line = min(lines - 1, round(lines * (wanted - before) / size))
+        if number or line > 0:
+            return Cut(number, max(0, line))
+    raise DataError(
+        "the text is too short to hold a part of it out; give more lines, or another text with --valid",
+        source.names[0],
+    )
+
+
+def _documents(source: Source) -> list[tuple[int, int]]:
+    """Bytes and lines of every document."""
+    found: list[tuple[int, int]] = []
+    size = lines = 0
+    last = b""
+    for block in source.blocks():
+        size, lines = size + len(block.data), lines + block.data.count(b"\n")
+        last = block.data[-1:] or last
+        if block.ends_document:
+            found.append((size, lines + (last != b"\n")))
+            size = lines = 0
+    return [*found, (size, lines + (last != b"\n"))] if size else found
+
+
+def _side(blocks: Iterator[Block], cut: Cut, held_out: bool) -> Iterator[Block]:
+    document = line = 0
+    for block in blocks:
+        if document > cut.document and not held_out:
+            return
+        if document != cut.document:
+            if (document > cut.document) == held_out:
+                yield block
+        else:
+            missing, here = cut.line - line, block.data.count(b"\n")
+            at = _place(block.data, missing)
+            if held_out and block.data[at:]:
+                yield Block(block.data[at:], block.ends_document, block.source, block.line + max(0, missing))
+            elif not held_out and at:
+                yield Block(block.data[:at], block.ends_document or missing <= here, block.source, block.line)
+            line += here
+        if block.ends_document:
+            document, line = document + 1, 0
+
+
+def _place(data: bytes, lines: int) -> int:
+    """The offset behind so many lines."""
+    at = 0
+    for _ in range(lines):
+        at = data.find(b"\n", at) + 1
+        if not at:
+            return len(data)
+    return at
