@@ -1,9 +1,9 @@
 """A drop-in for the ``kenlm`` module: scripts written for it run on any nextword run or ARPA file.
 
-``import nextword.kenlm as kenlm``. The names and the meaning of every call are those of KenLM's Python module
-(Heafield 2011); the code is our own. All logarithms are to base 10. Beyond it: `Model` takes a run's folder or
-name too, `Model.score_many` scores a list of sentences at once, `Model.vocab_index` gives a word's number, and
-errors are both `OSError`, as there, and `NextwordError`.
+``import nextword.kenlm as kenlm``. The names and the meaning of every call are those of KenLM's Python
+module (Heafield 2011); the code is our own. All logarithms are to base 10. Beyond it: `Model` takes a run's
+folder or name too, `Model.score_many` scores a list of sentences at once, `Model.vocab_index` gives a word's
+number, and errors are both `OSError`, as there, and `NextwordError`.
 
 One sentence is scored in plain Python, so that loading is quick; what was computed once is remembered, within
 bounds. KenLM's own binary files cannot be read: give the ARPA file they were built from.
@@ -269,8 +269,8 @@ def _load(name: str) -> tuple[Path, Vocabulary, Any, Walk]:
     vocabulary = getattr(trained.tokenizer, "vocab", None)
     if not isinstance(vocabulary, Vocabulary):
         raise RunError(
-            f"'{folder}' has the tokenizer '{trained.tokenizer.name}', and this module splits sentences into words; "
-            "use a run trained with --tokenizer words, or nextword.load"
+            f"'{folder}' has the tokenizer '{trained.tokenizer.name}', and this module splits sentences into "
+            "words; use a run trained with --tokenizer words, or nextword.load"
         )
     if isinstance(trained.model, NgramModel) and trained.model.trie.fallback == "shorter":
         return folder, vocabulary, trained.model, TrieWalk(trained.model.trie)

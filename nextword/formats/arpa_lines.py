@@ -22,7 +22,7 @@ ZERO_LOG10 = -99.0  # what stands for log10 of zero, as in SRILM
 LARGEST = 37.0  # log10 of what float32 holds
 LN10 = math.log(10.0)
 _NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_BLANK = b" \t"
+_TO_SPACE = bytes.maketrans(b"\t\r", b"  ")
 
 
 def fixed_point(values: Array, positive: bool) -> Array:
@@ -88,8 +88,7 @@ def parse_line(
     text: bytes, n: int, highest: bool, path: str | os.PathLike[str], line: int
 ) -> tuple[float, list[bytes], float]:
     """log10 probability, words and log10 backoff of one n-gram line, or an error that says what is wrong."""
-    fields = text.strip(_BLANK + b"\r").replace(b"\t", b" ").split(b" ")
-    fields = [field for field in fields if field]
+    fields = [field for field in text.translate(_TO_SPACE).split(b" ") if field]
     if not fields:
         raise FormatError(f"there is an empty line among the {n}-grams; {_write_again}", path, line)
     if fields[0].startswith(b"\\"):

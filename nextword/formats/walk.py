@@ -23,7 +23,7 @@ Step = tuple[float, int, "Context"]  # log10 p, length of the n-gram that gave i
 
 
 class Context:
-    """What was read. ``words``: newest first; ``key``: what its walk needs to go on; ``steps``: taken before."""
+    """What was read. ``words``: newest first; ``key``: what its walk needs; ``steps``: taken before."""
 
     __slots__ = ("key", "steps", "walk", "words")
 
