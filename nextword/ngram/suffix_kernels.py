@@ -7,6 +7,7 @@ A suffix ends at END; suffixes that are equal up to there stand in the order of 
 The plain twin is `suffix.sort_plain`; a test compares them.
 """
 
+# ruff: noqa: ANN001, ANN201, ANN202 - numba finds the types of its kernels
 from __future__ import annotations
 
 import numpy as np
@@ -23,7 +24,9 @@ STRIDE = 256  # one mark for so many suffixes
 
 
 @njit(cache=True, nogil=True)
-def _make_keys(ids, positions, first, m, depth, width, bits, keys, places, windows):  # type: ignore[no-untyped-def]
+def _make_keys(  # type: ignore[no-untyped-def]
+    ids, positions, first, m, depth, width, bits, keys, places, windows
+):
     """Keys of the `width` words that follow the first `depth`; after END there is nothing."""
     shift = np.uint64(bits)
     end = len(ids) - 1
@@ -57,7 +60,8 @@ def _words_to_end(key, width, bits):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _refine(  # type: ignore[no-untyped-def]
-    ids, positions, shared, first, last, depth, width, bits, keys, keys2, places, places2, stack, buckets, windows
+    ids, positions, shared, first, last, depth, width, bits,
+    keys, keys2, places, places2, stack, buckets, windows,
 ):
     """Sort positions first … last-1, equal in `depth` words, by the next `width`; return how many stay open."""
     m = last - first

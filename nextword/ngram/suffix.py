@@ -1,0 +1,259 @@
+"""A suffix array over words: every place of the text, sorted by the words that follow it.
+
+All places where a phrase occurs are neighbours there, so that a phrase of any length is an interval, found by
+halving (Manber and Myers 1993), and so are its continuations: the unbounded n-gram (Liu et al. 2024,
+"Infini-gram"). Here are the arrays, the plain building and the plain searches; `suffix_kernels` and
+`suffix_queries` are the compiled twins. [MAUSAM "external memory"]
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nextword.core.contracts import END, START
+from nextword.core.errors import DamagedError
+from nextword.ngram.arrays import _map
+
+Array = np.ndarray[Any, np.dtype[Any]]
+MOST = 255  # `shared` is a byte: so many words or more
+STRIDE = 256
+_SAMPLE = 500_000  # suffixes that discounts are estimated from
+_ROWS = 4096  # windows of marks that are looked at together
+_FILES = ("ids", "order", "shared", "starts", "marks")
+
+
+@dataclass(frozen=True)
+class SuffixArray:
+    """The text and its places in the order of what stands there.
+
+    A suffix is the words from a place to its END; equal ones stand in the order of the text.
+    ``shared[r]`` is how many words suffix r has in common with the one before it. In the interval of a phrase
+    of d words no number is below d, and d itself stands where the next word changes: counting it gives the
+    number of different next words. ``marks`` are running sums of that for every d up to `levels`.
+    """
+
+    ids: Array  # int32: START w … END, sequence after sequence
+    order: Array  # uint32: places
+    shared: Array  # uint8
+    starts: Array  # int64, V+1: where the bucket of each first word begins
+    marks: Array  # uint32 [levels, one more than strides]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def vocab_size(self) -> int:
+        """V."""
+        return len(self.starts) - 1
+
+    @property
+    def levels(self) -> int:
+        """Phrases of up to so many words have marks."""
+        return len(self.marks)
+
+    def named(self) -> dict[str, Array]:
+        """File name -> array."""
+        return {f"unbounded.{name}.npy": getattr(self, name).reshape(-1) for name in _FILES}
+
+    # -- searches -------------------------------------------------------------------------
+
+    def words_at(self, ranks: Array, depth: Array | int) -> Array:
+        """The word `depth` words into each of these suffixes."""
+        at = self.order[ranks].astype(np.int64) + depth
+        if at.size and int(at.max()) >= len(self.ids):
+            raise damaged()
+        words: Array = self.ids[at]
+        return words
+
+    def extend(self, low: Array, high: Array, depth: int, words: Array) -> tuple[Array, Array]:
+        """Intervals of phrases of `depth` words -> of those with one more word; empty where there is none."""
+        first = self._bound(low, high, depth, words)
+        found = first < high
+        found[found] = self.words_at(first[found], depth) == words[found]
+        last = first.copy()
+        last[found] = self._bound(first[found], high[found], depth, words[found].astype(np.int64) + 1)
+        return first, last
+
+    def _bound(self, low: Array, high: Array, depth: int, words: Array) -> Array:
+        """The first suffix of each interval whose word at `depth` is not smaller."""
+        low, high = low.astype(np.int64), high.astype(np.int64)
+        while (going := np.flatnonzero(low < high)).size:
+            middle = (low[going] + high[going]) >> 1
+            smaller = self.words_at(middle, depth) < words[going]
+            low[going[smaller]] = middle[smaller] + 1
+            high[going[~smaller]] = middle[~smaller]
+        return low
+
+    def extend_one(self, low: int, high: int, depth: int, word: int) -> tuple[int, int]:
+        """`extend` for one phrase of any length."""
+        return self._between(low, high, word, lambda r: self._word(self._place(r) + depth))
+
+    def locate(self, first: int, last: int, word: int) -> tuple[int, int]:
+        """The interval of the words ``first … last-1`` of the text itself, followed by `word`."""
+        phrase = [*self.ids[first:last].tolist(), word]
+        low, high = int(self.starts[phrase[0]]), int(self.starts[phrase[0] + 1])
+
+        def text(r: int) -> list[int]:
+            at = self._place(r)
+            found: list[int] = self.ids[at : at + len(phrase)].tolist()
+            return found[: found.index(END) + 1] if END in found else found
+
+        return self._between(low, high, phrase, text)
+
+    def _between(self, low: int, high: int, wanted: Any, key: Callable[[int], Any]) -> tuple[int, int]:
+        ranks = range(len(self))
+        first = bisect_left(ranks, wanted, low, high, key=key)
+        return first, bisect_right(ranks, wanted, first, high, key=key)
+
+    def _place(self, r: int) -> int:
+        return int(self.order[r])
+
+    def _word(self, at: int) -> int:
+        if at >= len(self.ids):
+            raise damaged()
+        return int(self.ids[at])
+
+    # -- what follows ---------------------------------------------------------------------
+
+    def kinds(self, low: Array, high: Array, depth: int) -> Array:
+        """How many different words follow each phrase of `depth` words, at most `levels`."""
+        inside = high > low
+        return np.where(inside, 1 + self._sums(depth, high) - self._sums(depth, np.minimum(low + 1, high)), 0)
+
+    def _sums(self, depth: int, ends: Array) -> Array:
+        """How many suffixes before each rank share just `depth` words with the one before them."""
+        found: Array = self.marks[depth - 1, ends // STRIDE].astype(np.int64)
+        steps, top = np.arange(STRIDE), max(len(self.shared) - 1, 0)
+        for a in range(0, len(ends), _ROWS):
+            part = ends[a : a + _ROWS, None]
+            window = self.shared[np.minimum(part // STRIDE * STRIDE + steps, top)] == depth
+            found[a : a + _ROWS] += (window & (steps < part % STRIDE)).sum(axis=1)
+        return found
+
+    def followers(self, low: int, high: int, depth: int) -> tuple[Array, Array]:
+        """The words that follow a phrase of `depth` words, rising, and how often each does."""
+        if depth < MOST:
+            cuts = low + 1 + np.flatnonzero(self.shared[low + 1 : high] == depth)
+        else:
+            found, r = [], low
+            while (r := self.extend_one(r, high, depth, self._word(self._place(r) + depth))[1]) < high:
+                found.append(r)
+            cuts = np.array(found, dtype=np.int64)
+        heads = np.concatenate([[low], cuts]).astype(np.int64)
+        words = self.words_at(heads, depth)
+        if words.min() < 0 or words.max() >= self.vocab_size or words.min() == START:
+            raise damaged()
+        return words, np.diff(np.append(heads, high))
+
+    def counts_of_counts(self, longest: int) -> list[tuple[int, int]]:
+        """How many phrases of 1, 2, … words occur once, and how many twice, in a sample of the suffixes."""
+        ranks = np.arange(0, len(self), max(1, len(self) // _SAMPLE))
+        after = [self.shared[np.minimum(ranks + j, len(self) - 1)] for j in range(3)]
+        for j in (1, 2):
+            after[j] = np.where(ranks + j < len(self), after[j], 0)
+        found, whole = [], np.ones(len(ranks), dtype=bool)  # of the suffixes, those with so many words
+        for n in range(1, longest + 1):
+            if n > 1:
+                whole[whole] = self.words_at(ranks[whole], n - 2) != END
+            first, next_is, last_is = (shared < n for shared in after)
+            head = whole & first
+            found.append((int((head & next_is).sum()), int((head & ~next_is & last_is).sum())))
+        return found
+
+
+def damaged() -> DamagedError:
+    """What is raised where numbers read from a file point outside the arrays."""
+    return DamagedError("the arrays of the unbounded n-gram point outside the text; train the run again")
+
+
+# -- building ---------------------------------------------------------------------------------
+
+
+def build(ids: Array, vocab_size: int, levels: int) -> SuffixArray:
+    """Sort the places of a packed text (plain NumPy: for small texts)."""
+    ids = np.ascontiguousarray(ids, dtype=np.int32)
+    order = sort_plain(ids)
+    shared = share_plain(ids, order)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(ids, minlength=vocab_size))])
+    return finished(ids, order.astype(np.uint32), shared, starts, _marks_plain(shared, levels))
+
+
+def sort_plain(ids: Array) -> Array:
+    """Places by prefix doubling: ranks by one word, then by two, four, … until all differ.
+
+    Every END has its own rank, by its place: nothing behind it is ever compared, and ties go by place.
+    """
+    n = len(ids)
+    keys = ids.astype(np.int64) * (n + 1)
+    keys[ids == END] += np.flatnonzero(ids == END)
+    ranks: Array = np.unique(keys, return_inverse=True)[1].reshape(-1)
+    step = 1
+    while True:
+        order = np.argsort(ranks, kind="stable")
+        if n < 2 or int(ranks.max()) == n - 1:
+            return order
+        further = np.zeros(n, dtype=np.int64)
+        further[: n - step] = ranks[step:] + 1
+        ranks = np.unique(ranks * (n + 1) + further, return_inverse=True)[1].reshape(-1)
+        step *= 2
+
+
+def share_plain(ids: Array, order: Array) -> Array:
+    """How many words each suffix shares with the one before it, END included, at most `MOST`."""
+    shared = np.zeros(len(ids), dtype=np.uint8)
+    going = np.arange(1, len(ids))
+    for depth in range(MOST):
+        a, b = ids[order[going - 1] + depth], ids[order[going] + depth]
+        going, last = going[a == b], a[a == b]
+        if not len(going):
+            break
+        shared[going] = depth + 1
+        going = going[last != END]
+    return shared
+
+
+def _marks_plain(shared: Array, levels: int) -> Array:
+    blocks = strides(len(shared))
+    places = [np.flatnonzero(shared == d) // STRIDE for d in range(1, levels + 1)]
+    counts = [np.bincount(at, minlength=blocks) for at in places]
+    marks = np.zeros((levels, blocks + 1), dtype=np.uint32)
+    marks[:, 1:] = np.cumsum(counts, axis=1)
+    return marks
+
+
+def strides(n: int) -> int:
+    """How many blocks of `STRIDE` suffixes there are."""
+    return -(-n // STRIDE)
+
+
+def finished(ids: Array, order: Array, shared: Array, starts: Array, marks: Array) -> SuffixArray:
+    """The arrays, read-only from now on, as they are when they come from a file."""
+    arrays = [ids.view(), order, shared, starts.astype(np.int64), marks]
+    for array in arrays:
+        array.flags.writeable = False
+    return SuffixArray(*arrays)
+
+
+# -- files ------------------------------------------------------------------------------------
+
+
+def load(folder: Path, vocab_size: int, levels: int) -> SuffixArray:
+    """Memory-map the arrays of a run: shapes are checked now, places when they are used."""
+    paths = {name: folder / f"unbounded.{name}.npy" for name in _FILES}
+    ids = _map(paths["ids"], ("<i4",))
+    n = len(ids)
+    order = _map(paths["order"], ("<u4",), n)
+    shared = _map(paths["shared"], ("|u1",), n)
+    starts = np.array(_map(paths["starts"], ("<i8",), vocab_size + 1))
+    marks = _map(paths["marks"], ("<u4",), levels * (strides(n) + 1)).reshape(levels, -1)
+    if not n or int(ids[-1]) != END:
+        raise DamagedError(f"{paths['ids']} does not end with the end of a sequence; train the run again")
+    if starts[0] != 0 or starts[-1] != n or np.any(np.diff(starts) < 0):
+        raise DamagedError(f"{paths['starts']} does not fit a text of {n:,} ids; train the run again")
+    return finished(np.asarray(ids), np.asarray(order), np.asarray(shared), starts, np.asarray(marks))

@@ -1,0 +1,325 @@
+"""Compiled building and searching of suffix arrays, on all cores.
+
+A stream of words is searched block by block and length by length: within one length no word waits for
+another, so the searches of a block overlap in memory. Only matches longer than the levels are followed word
+by word. The plain twins are in `suffix` and `unbounded`; a test compares them. Every place read from a file
+is checked against the text before it is used.
+"""
+
+# ruff: noqa: ANN001, ANN201, ANN202 - numba finds the types of its kernels
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from nextword.core.contracts import END, START
+from nextword.ngram import kernels, suffix_kernels
+from nextword.ngram.fast import cores, even_edges, in_ranges
+from nextword.ngram.suffix import STRIDE, SuffixArray, finished, strides
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_END, _START = END, START
+_STRIDE = STRIDE
+_MOST = 255
+BLOCK = 2048  # words that go through the lengths together
+_ROUNDS = 3  # of halving, before finished searches are taken out
+_NEAR = 48  # so far the end of an interval is looked for step by step
+
+
+def build(ids: Array, vocab_size: int, levels: int) -> SuffixArray:
+    """Sort the places of a packed text."""
+    ids = np.ascontiguousarray(ids, dtype=np.int32)
+    n, bits = len(ids), max(2, int(vocab_size - 1).bit_length())
+    with ThreadPoolExecutor(cores()) as pool:
+        frequency = np.zeros(vocab_size, dtype=np.int64)
+        kernels.histogram(ids, frequency)
+        starts = np.concatenate([[0], np.cumsum(frequency)])
+        order, shared = np.empty(n, dtype=np.uint32), np.empty(n, dtype=np.uint8)
+        cursor = starts[:-1].copy()
+        in_ranges(pool, lambda a, b: kernels.scatter(ids, a, b, cursor, order), even_edges(starts, cores()))
+        left = in_ranges(pool, lambda a, b: suffix_kernels.sort_buckets(
+            ids, bits, a, b, starts, order, shared
+        ), even_edges(starts, 16 * cores()))  # fmt: skip
+        parts = np.linspace(0, n, 4 * cores() + 1).astype(np.int64)
+        if sum(left):
+            width = 64 // bits
+            depth = 1 + width * -(-(suffix_kernels.DEEP - 1) // width)
+            ranks = np.empty(n, dtype=np.uint32)
+            in_ranges(pool, lambda a, b: suffix_kernels.rank(order, shared, a, b, ranks), parts)
+            suffix_kernels.double(order, shared, ranks, depth)
+            in_ranges(pool, lambda a, b: suffix_kernels.share_deep(ids, order, shared, a, b, depth), parts)
+        marks = np.zeros((levels, strides(n) + 1), dtype=np.uint32)
+        edges = np.linspace(0, strides(n), 2 * cores() + 1).astype(np.int64)
+        in_ranges(pool, lambda a, b: suffix_kernels.mark(shared, a, b, marks), edges)
+        np.cumsum(marks, axis=1, out=marks)
+    return finished(ids, order, shared, starts, marks)
+
+
+@njit(cache=True, nogil=True)
+def extend_block(  # type: ignore[no-untyped-def]
+    ids, order, shared, depth, words, first, count, low, high, new_low, new_high, base, size, place
+):
+    """Intervals of `depth` words before each of `count` words -> intervals with that word; False if damaged.
+
+    Column i is after i words of the block, column 0 before it. What is not there is an empty interval.
+    """
+    top = len(ids) - 1
+    left = 0
+    for i in range(count):
+        new_low[i + 1] = 0
+        new_high[i + 1] = 0
+        word = words[first + i]
+        base[left], size[left], place[left] = low[i], high[i] - low[i], i
+        after_end = i > 0 and words[first + i - 1] == _END
+        left += (high[i] > low[i]) & (word >= 0) & (word != _START) & (not after_end)
+    going = left
+    bad = False
+    while going > 0:
+        for _ in range(_ROUNDS):  # halve every range
+            for q in range(going):
+                half = size[q] >> 1
+                middle = base[q] + half
+                at = np.int64(order[min(middle, top)]) + depth
+                bad |= (at > top) & (size[q] > 0)
+                smaller = (ids[min(at, top)] < words[first + place[q]]) & (size[q] > 0)
+                base[q] = middle + 1 if smaller else base[q]
+                size[q] = size[q] - half - 1 if smaller else half
+        kept = 0
+        for q in range(going):  # the first word that is not smaller is found
+            new_low[place[q] + 1] = base[q]  # for the time being, where more is left
+            base[kept], size[kept], place[kept] = base[q], size[q], place[q]
+            kept += size[q] > 0
+        going = kept
+    if bad:
+        return False
+    for i in range(count):  # is it the word itself?
+        at = min(new_low[i + 1], top)
+        place[i] = ids[min(np.int64(order[at]) + depth, top)]
+    for i in range(count):
+        after_end = i > 0 and words[first + i - 1] == _END
+        start, end, word = new_low[i + 1], high[i], words[first + i]
+        if low[i] < end and start < end and place[i] == word and word != _START and not after_end:
+            new_high[i + 1] = _last(ids, order, shared, start, end, depth, word)
+        else:
+            new_low[i + 1] = 0
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _last(ids, order, shared, start, end, depth, word):  # type: ignore[no-untyped-def]
+    """Where the suffixes with `word` after `depth` words end; `start` is the first of them."""
+    r = start + 1
+    if depth < _MOST:
+        while r < end and r - start < _NEAR and shared[r] > depth:
+            r += 1
+        if r == end or shared[r] <= depth:
+            return r
+    return _bound(ids, order, r, end, depth, word + 1)
+
+
+@njit(cache=True, nogil=True)
+def _bound(ids, order, low, high, depth, word):  # type: ignore[no-untyped-def]
+    """The first suffix of an interval whose word after `depth` words is not smaller."""
+    top = len(ids) - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if ids[min(np.int64(order[middle]) + depth, top)] < word:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def _compare(ids, at, first, last, word):  # type: ignore[no-untyped-def]
+    """-1, 0, 1: the text at a place against the words first … last-1 of the text and then `word`."""
+    n = len(ids)
+    for j in range(last - first + 1):
+        if at + j >= n:
+            return -1
+        wanted = ids[first + j] if first + j < last else word
+        found = ids[at + j]
+        if found != wanted:
+            return -1 if found < wanted else 1
+    return 0
+
+
+@njit(cache=True, nogil=True)
+def _locate(ids, order, starts, first, last, word):  # type: ignore[no-untyped-def]
+    """The interval of the words first … last-1 of the text, followed by `word`."""
+    low, high = starts[ids[first]], starts[ids[first] + 1]
+    end = high
+    while low < high:
+        middle = (low + high) >> 1
+        if _compare(ids, np.int64(order[middle]), first, last, word) < 0:
+            low = middle + 1
+        else:
+            high = middle
+    start, high = low, end
+    while low < high:
+        middle = (low + high) >> 1
+        if _compare(ids, np.int64(order[middle]), first, last, word) <= 0:
+            low = middle + 1
+        else:
+            high = middle
+    return start, low
+
+
+@njit(cache=True, nogil=True)
+def _count_equal(shared, first, last, depth):  # type: ignore[no-untyped-def]
+    count = 0
+    wanted = np.uint8(depth)
+    for r in range(first, last):
+        count += shared[r] == wanted
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _kinds(ids, order, shared, marks, low, high, depth):  # type: ignore[no-untyped-def]
+    """How many different words follow the phrase of `depth` words whose interval is low … high-1."""
+    if depth >= _MOST:
+        count, r = 0, low
+        while r < high:
+            at = min(np.int64(order[r]) + depth, len(ids) - 1)
+            r = max(r + 1, _bound(ids, order, r, high, depth, ids[at] + 1))
+            count += 1
+        return count
+    if depth > len(marks) or high - low <= 2 * _STRIDE:
+        return 1 + _count_equal(shared, low + 1, high, depth)
+    a, b = (low + 1) // _STRIDE, high // _STRIDE
+    found = np.int64(marks[depth - 1, b]) - np.int64(marks[depth - 1, a])
+    found += _count_equal(shared, b * _STRIDE, high, depth)
+    found -= _count_equal(shared, a * _STRIDE, low + 1, depth)
+    return min(max(1 + found, 1), high - low)
+
+
+@njit(cache=True, nogil=True)
+def _longest(ids, order, shared, starts, low, high, length, levels, word):  # type: ignore[no-untyped-def]
+    """The longest match after `word`, given the longest before it (longer than the levels) and that
+    ``levels`` words of it followed by `word` are in the text: its interval, its length, and how many
+    words of the text followed the whole match with `word`; a length of -1 says that the file is damaged.
+    """
+    n = len(ids)
+    top = np.int64(order[low])
+    if top + length >= n:
+        return low, high, -1, 0
+    start = _bound(ids, order, low, high, length, word)
+    if start < high and ids[min(np.int64(order[start]) + length, n - 1)] == word:
+        end = _last(ids, order, shared, start, high, length, word)
+        return start, end, length + 1, end - start
+    good, bad = levels, length
+    start, end = _locate_kept(ids, order, starts, top, length, good, word)
+    while bad - good > 1:
+        middle = (good + bad) >> 1
+        a, b = _locate_kept(ids, order, starts, top, length, middle, word)
+        if a < b:
+            good, start, end = middle, a, b
+        else:
+            bad = middle
+    return start, end, good + 1 if start < end else -1, 0
+
+
+@njit(cache=True, nogil=True)
+def _locate_kept(ids, order, starts, at, length, kept, word):  # type: ignore[no-untyped-def]
+    """The interval of the last `kept` words of the match of `length` words at a place, and then `word`."""
+    first = at + length - kept
+    if ids[first] < 0 or ids[first] >= len(starts) - 1:
+        return np.int64(0), np.int64(0)
+    return _locate(ids, order, starts, first, at + length, word)
+
+
+@njit(cache=True, nogil=True)
+def settle(  # type: ignore[no-untyped-def]
+    ids, order, shared, starts, marks, words, first, count, low, high, long, unigrams, weights,
+    p, lengths, totals, hits,
+):
+    """Walk over a block whose intervals are there: longest matches, counts, probabilities; False if damaged.
+
+    ``low[k, i]``, ``high[k, i]``: the interval of the last k words after i words, k up to one more than the
+    levels. ``long``: low, high and length of the longest match before the block, and after it on return.
+    ``weights``: Witten-Bell's share of a new kind, 1 for the counts alone, then the discount of each level.
+    """
+    levels = len(marks)
+    kind, alone = weights[0], weights[1] > 0
+    everything = len(ids) - (starts[_START + 1] - starts[_START])
+    for i in range(count):
+        word = words[first + i]
+        length = long[2]
+        a, b = long[0], long[1]
+        if word == _START or word < 0:
+            p[first + i] = 1.0
+            lengths[first + i] = totals[first + i] = hits[first + i] = 0
+            long[0], long[1], long[2] = low[1, i + 1], high[1, i + 1], 1 if word == _START else 0
+            if high[1, i + 1] <= low[1, i + 1]:
+                long[2] = 0
+            continue
+        longer = high[levels + 1, i + 1] > low[levels + 1, i + 1]
+        together = np.int64(0)
+        if length <= levels:
+            together = high[length + 1, i + 1] - low[length + 1, i + 1]
+        if longer and length > levels:
+            long[0], long[1], long[2], together = _longest(
+                ids, order, shared, starts, a, b, length, levels, word
+            )
+            if long[2] < 0:
+                return False
+        else:
+            k = levels + 1
+            while k > 0 and high[k, i + 1] <= low[k, i + 1]:
+                k -= 1
+            long[0], long[1], long[2] = low[k, i + 1], high[k, i + 1], k
+        if word == _END:
+            long[2] = 0
+        lengths[first + i] = length
+        totals[first + i] = b - a if length > 0 else everything
+        hits[first + i] = together
+        if alone:
+            p[first + i] = hits[first + i] / max(totals[first + i], 1)
+            continue
+        chance = unigrams[word]
+        for k in range(1, min(length, levels) + 1):
+            c, d = low[k, i], high[k, i]
+            n = high[k + 1, i + 1] - low[k + 1, i + 1]
+            share, discount = _kinds(ids, order, shared, marks, c, d, k), weights[1 + k]
+            chance = (n - discount * (n > 0) + (kind + discount) * share * chance) / (d - c + kind * share)
+        if length > levels:
+            share, discount = _kinds(ids, order, shared, marks, a, b, length), weights[2 + levels]
+            taken = discount * (together > 0)
+            chance = (together - taken + (kind + discount) * share * chance) / (b - a + kind * share)
+        p[first + i] = chance
+    return True
+
+
+@njit(cache=True, nogil=True)
+def walk(  # type: ignore[no-untyped-def]
+    ids, order, shared, starts, marks, words, first, last, low, high, long, unigrams, weights,
+    p, lengths, totals, hits,
+):
+    """Search the words first … last-1 of a stream; ``low``, ``high`` and ``long`` carry the state."""
+    levels = len(marks)
+    base, size, place = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+    for block in range(first, last, BLOCK):
+        count = min(BLOCK, last - block)
+        for i in range(count):
+            word = words[block + i]
+            low[1, i + 1] = starts[word] if word >= 0 else 0
+            high[1, i + 1] = starts[word + 1] if word >= 0 else 0
+        for k in range(1, levels + 1):
+            if not extend_block(
+                ids, order, shared, k, words, block, count,
+                low[k], high[k], low[k + 1], high[k + 1], base, size, place,
+            ):
+                return False
+        if not settle(
+            ids, order, shared, starts, marks, words, block, count, low, high, long, unigrams, weights,
+            p, lengths, totals, hits,
+        ):  # fmt: skip
+            return False
+        ended = words[block + count - 1] == _END
+        for k in range(levels + 2):
+            low[k, 0] = 0 if ended else low[k, count]
+            high[k, 0] = 0 if ended else high[k, count]
+    return True

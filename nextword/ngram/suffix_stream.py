@@ -1,0 +1,125 @@
+"""Streams and many queries through the compiled searches of a suffix array, in threads.
+
+A stream is cut at START, so that every piece can be searched alone; queries become a stream of their last
+few words, and only those that match all of them are asked again with more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nextword.ngram.fast import cores
+from nextword.ngram.scoring import _edges
+from nextword.ngram.suffix import damaged
+from nextword.ngram.suffix_queries import BLOCK, walk
+
+if TYPE_CHECKING:
+    from nextword.ngram.unbounded import Matches, UnboundedModel, UnboundedState
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Carry = tuple[Array, Array, Array]  # the intervals of a block, and the longest match
+_PIECE = 1 << 14  # words a thread takes at a time
+_QUERIES = 1 << 12  # queries a thread takes at a time
+_FEW = 4  # words of a context that are looked at first
+_TIMES = 4  # more are looked at each time
+
+
+class Searcher:
+    """What a walk needs besides the words: the text, the weights, and room for its results."""
+
+    def __init__(self, model: UnboundedModel, count: int) -> None:
+        self.model = model
+        self.weights = np.array([model.kind, float(model.alone), *model.discounts])
+        self.p = np.empty(count, dtype=np.float64)
+        self.lengths, self.totals, self.hits = (np.empty(count, dtype=np.int64) for _ in range(3))
+
+    def carry(self) -> Carry:
+        """Room for the intervals of one block, with nothing read."""
+        rows = self.model.levels + 2
+        low, high = (np.zeros((rows, BLOCK + 1), dtype=np.int64) for _ in range(2))
+        return low, high, np.zeros(3, dtype=np.int64)
+
+    def search(self, words: Array, first: int, last: int, carry: Carry | None = None) -> None:
+        """Search the words first … last-1 and keep what is found at their places."""
+        text = self.model.text
+        if not walk(
+            text.ids, text.order, text.shared, text.starts, text.marks, words, first, last,
+            *(self.carry() if carry is None else carry), self.model.unigrams_V, self.weights,
+            self.p, self.lengths, self.totals, self.hits,
+        ):  # fmt: skip
+            raise damaged()
+
+    def search_all(self, words: Array, edges: Sequence[int]) -> None:
+        """Search the pieces between the edges in threads."""
+        with ThreadPoolExecutor(cores()) as pool:
+            jobs = [pool.submit(self.search, words, a, b) for a, b in pairwise(edges)]
+            for job in jobs:
+                job.result()
+
+
+def packed(model: UnboundedModel, ids: Array) -> tuple[Array, Matches]:
+    """p of every word of a packed stream (1 at START), and what it was taken from."""
+    from nextword.ngram.unbounded import Matches
+
+    words = np.ascontiguousarray(ids, dtype=np.int32)
+    found = Searcher(model, len(words))
+    found.search_all(words, _edges(words, _PIECE))
+    return found.p, Matches(found.lengths, found.totals, found.hits)
+
+
+def score(
+    model: UnboundedModel, ids_BT: Array, lengths_B: Array, state: UnboundedState
+) -> tuple[Array, UnboundedState]:
+    """p of every word of a batch (1 past a row's end), row by row, and the state after each row."""
+    from nextword.ngram.unbounded import UnboundedState
+
+    p_BT = np.ones(ids_BT.shape)
+    low_BK, high_BK, long_B3 = state.low_BK.copy(), state.high_BK.copy(), state.long_B3.copy()
+    found = Searcher(model, ids_BT.shape[1])
+    low, high, _ = found.carry()
+    for b, length in enumerate(lengths_B.tolist()):
+        words = np.ascontiguousarray(ids_BT[b, :length], dtype=np.int32)
+        low[1:-1, 0], high[1:-1, 0] = low_BK[b], high_BK[b]
+        found.search(words, 0, length, (low, high, long_B3[b]))
+        p_BT[b, :length] = found.p[:length]
+        low_BK[b], high_BK[b] = low[1:-1, 0], high[1:-1, 0]
+    return p_BT, UnboundedState(low_BK, high_BK, long_B3)
+
+
+def match(model: UnboundedModel, contexts: Sequence[Array], words: Array) -> Matches:
+    """The longest match of each context, and how often each word followed it."""
+    from nextword.ngram.unbounded import Matches
+
+    count = len(contexts)
+    results = [np.zeros(count, dtype=np.int64) for _ in range(3)]
+    sizes = np.array([len(context) for context in contexts], dtype=np.int64)
+    flat = np.concatenate([*contexts, np.empty(0, dtype=np.int32)]).astype(np.int32)
+    ends, words = np.cumsum(sizes), np.asarray(words, dtype=np.int32)
+    asked, few = np.arange(count), _FEW
+    while len(asked):
+        taken = np.minimum(sizes[asked], few)
+        stream, places = _stream(flat, ends[asked], taken, words[asked])
+        found = Searcher(model, len(stream))
+        cuts = places[_QUERIES - 1 : -1 : _QUERIES] + 1
+        found.search_all(stream, [0, *cuts.tolist(), len(stream)])
+        for result, values in zip(results, (found.lengths, found.totals, found.hits), strict=True):
+            result[asked] = values[places]
+        asked = asked[(found.lengths[places] == taken) & (taken < sizes[asked])]
+        few *= _TIMES
+    return Matches(*results)
+
+
+def _stream(flat: Array, ends: Array, taken: Array, words: Array) -> tuple[Array, Array]:
+    """-1, the last words of a context, the word after it; -1, …; and where the words after them stand."""
+    places = np.cumsum(taken + 2) - 1
+    stream = np.full(int(places[-1]) + 1, -1, dtype=np.int32)
+    stream[places] = words
+    for back in range(1, int(taken.max()) + 1):
+        rows = taken >= back
+        stream[places[rows] - back] = flat[ends[rows] - back]
+    return stream, places
