@@ -84,9 +84,7 @@ class TextChecker:
         if found.get("bom"):
             say.append("a byte order mark at the start was left out")
         if found.get("inner bom"):
-            say.append(
-                f"{found['inner bom']:,} lines begin with a byte order mark (joined files?), which was left out"
-            )
+            say.append(f"{found['inner bom']:,} byte order marks at line starts (joined files?) left out")
         if self.crlf:
             done = "kept" if self.raw or self.settings.newlines == "keep" else "read as plain line ends"
             say.append(f"{self.crlf:,} lines end in CRLF, {done}")

@@ -6,26 +6,18 @@ so that reading it takes milliseconds.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from nextword.core.catalog import find, names
 from nextword.core.contracts import Tokenizer, Unit
 from nextword.core.errors import FormatError
 
 FORMAT, VERSION = "nextword-tokenizer", 1
 FILE = "tokenizer.json"
 _LIMIT = 2 << 30  # a larger file is no vocabulary
-
-KINDS = {
-    "words": "nextword.text.words:WordTokenizer",
-    "characters": "nextword.text.characters:CharacterTokenizer",
-    "bytes": "nextword.text.bytes:ByteTokenizer",
-    "bpe": "nextword.text.subwords:SubwordTokenizer",
-    "unigram": "nextword.text.subwords:SubwordTokenizer",
-}
 
 
 class _Kind(Protocol):
@@ -125,6 +117,5 @@ def read_fields(path: str | os.PathLike[str]) -> Fields:
 def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
     """Read ``tokenizer.json`` (or a run folder's); a damaged file gives a FormatError."""
     fields = read_fields(path)
-    module, _, name = KINDS[fields.text("name", tuple(KINDS))].partition(":")
-    kind = cast(_Kind, getattr(importlib.import_module(module), name))
+    kind = cast(_Kind, find("tokenizer", fields.text("name", tuple(names("tokenizer")))))
     return kind.from_json(fields)

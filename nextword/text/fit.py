@@ -5,21 +5,19 @@ Names are those of the catalog: words, characters, bytes, bpe, unigram.
 
 from __future__ import annotations
 
-import difflib
-import importlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol, cast
 
+from nextword.core.catalog import find, names, unknown
 from nextword.core.contracts import Block, Tokenizer, Unit
 from nextword.core.errors import ConfigError
-from nextword.text.files import FILE, FORMAT, KINDS, load_tokenizer
+from nextword.text.files import FILE, FORMAT, load_tokenizer
 from nextword.text.settings import TextSettings
 from nextword.text.vocab import read_word_list
 from nextword.text.words import WordTokenizer
 
-NAMES = tuple(KINDS)
 _MANY_TYPES = 1_000_000
 
 
@@ -54,21 +52,19 @@ def fit_tokenizer(
     ``bytes`` and files do not read the blocks. ``unit=None`` takes the tokenizer's own.
     """
     check_tokenizer(name)
-    if name not in KINDS:
+    if name not in names("tokenizer"):
         return tokenizer_from_file(name, settings, unit)
-    module, _, attribute = KINDS[name].partition(":")
-    kind = cast(_Fits, getattr(importlib.import_module(module), attribute))
+    kind = cast(_Fits, find("tokenizer", name))
     settings = settings.model_copy(update={"tokenizer": name})
     return kind.fit(blocks, settings, unit or default_unit(name))
 
 
 def check_tokenizer(name: str) -> None:
     """Raise a ConfigError unless this is a tokenizer's name or a file that exists; nothing is read."""
-    if name in KINDS or os.path.exists(name):
-        return
-    near = difflib.get_close_matches(name, NAMES, 1)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
-    raise ConfigError(f"the tokenizer '{name}' is neither a file nor one of {', '.join(NAMES)}{hint}")
+    if name not in names("tokenizer") and not os.path.exists(name):
+        raise ConfigError(
+            unknown(f"the tokenizer '{name}' is neither a name nor a file", name, names("tokenizer"))
+        )
 
 
 def vocabulary_note(types: int, words: int) -> str | None:

@@ -1,0 +1,51 @@
+"""Where a text is cut before subwords are looked for: after a newline that a word follows.
+
+The cut is part of the tokenizer's definition, made at every such place, so that the tokens of a text do
+not depend on the blocks it was read in. A line too long for that is cut at fixed distances from its start.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from nextword.core.contracts import Block, Unit
+from nextword.text.sequences import Piece, character_end, pieces
+
+_LONG = 1 << 15  # a line longer than twice this is cut
+_LINE_END = re.compile(rb"\n(?=[^ \t\v\f\r\n])")
+_INSIDE = re.compile(rb"[A-Za-z](?= [A-Za-z])")  # between two words no token goes across
+
+
+def text_pieces(blocks: Iterable[Block], unit: Unit) -> Iterator[Piece]:
+    """The parts of a stream of text; the last part of a block waits until it is known how it goes on."""
+    waiting, begins, words = b"", False, 0
+    for batch in pieces(blocks, unit):
+        for piece in batch:
+            begins, words = begins or piece.begins, words + piece.words
+            found = list(parts(waiting + piece.data))
+            waiting = b"" if piece.ends else found.pop()
+            newline = piece.raw - len(piece.data)  # a line's end belongs to its last part
+            for number, part in enumerate(found, start=1):
+                ends = piece.ends and number == len(found)
+                yield Piece(part, begins, ends, len(part) + (newline if ends else 0), words)
+                begins, words = False, 0
+
+
+def parts(data: bytes) -> Iterator[bytes]:
+    """The data cut after line ends, and long lines inside; at least one part, which may be empty."""
+    start = 0
+    for match in _LINE_END.finditer(data):
+        yield from _chopped(data[start : match.end()])
+        start = match.end()
+    yield from _chopped(data[start:])
+
+
+def _chopped(line: bytes) -> Iterator[bytes]:
+    """A very long line in parts; where it is cut depends on its own beginning only."""
+    while len(line) > 2 * _LONG + 4:
+        match = _INSIDE.search(line, _LONG, 2 * _LONG)
+        end = match.end() if match else character_end(line[: 2 * _LONG]) or 2 * _LONG
+        yield line[:end]
+        line = line[end:]
+    yield line

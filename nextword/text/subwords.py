@@ -1,0 +1,260 @@
+"""The tokenizers ``bpe`` and ``unigram``: pieces of words, learned from the text by the tokenizers library.
+
+Byte pair encoding (Sennrich et al. 2016) and the unigram model (Kudo 2018), both over bytes as GPT-2 writes
+them: all 256 bytes are in the vocabulary and nothing is normalised, so every text is given back exactly.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from nextword.core.contracts import END, SPECIALS, Block, Encoded, Unit
+from nextword.core.errors import DataError, FormatError
+from nextword.text.cutting import parts, text_pieces
+from nextword.text.detokenize import ByteDecoder, Decoder
+from nextword.text.files import Fields, write_json
+from nextword.text.normalize import Normalizer, is_text, to_bytes
+from nextword.text.sequences import Piece, PlainJoiner, file_sequences, pack
+from nextword.text.settings import TextSettings
+
+Array = np.ndarray[Any, np.dtype[Any]]
+FIRST_PIECE = 3
+SMALLEST, LARGEST = 512, 32_768  # sizes that are chosen from the size of the text
+_ALPHABET = 256
+_BATCH = 1 << 20  # bytes given to the library at a time
+
+
+class SubwordTokenizer:
+    """Pieces of words with the ids 3, 4, … in the library's order."""
+
+    closed = True
+
+    def __init__(
+        self, model: dict[str, Any], unit: Unit = "document", normalizer: Normalizer | None = None
+    ) -> None:
+        """``model``: type, vocabulary and merges or scores, as the library writes them."""
+        self._model = model
+        self.name = "bpe" if model["type"] == "BPE" else "unigram"
+        self.unit: Unit = unit
+        self.normalizer = normalizer or Normalizer()
+        self.lossless = not self.normalizer.changes
+        self.vocab_size = FIRST_PIECE + len(model["vocab"])
+
+    @classmethod
+    def fit(
+        cls, blocks: Iterable[Block], settings: TextSettings, unit: Unit = "document"
+    ) -> SubwordTokenizer:
+        """Learn the pieces from the beginning of a text; ``settings.tokenizer`` says which of the two."""
+        normalizer = Normalizer(settings.normalize, settings.lowercase)
+        texts: list[str] = []
+        size = 0
+        for piece in text_pieces(blocks, unit):
+            texts.append(normalizer.data(piece.data).decode("utf-8"))
+            size += len(piece.data)
+            if size >= settings.fit_bytes:
+                break
+        wanted = settings.size or default_size(size)
+        return cls(_learn(settings.tokenizer, texts, max(wanted - FIRST_PIECE, _ALPHABET)), unit, normalizer)
+
+    @cached_property
+    def _library(self) -> Any:
+        """The library's own tokenizer; made when it is first needed."""
+        return _build(self._model)
+
+    @cached_property
+    def _names(self) -> list[str]:
+        vocab = self._model["vocab"]
+        if self.name == "bpe":
+            return sorted(vocab, key=vocab.__getitem__)
+        return [name for name, _ in vocab]
+
+    @cached_property
+    def _bytes(self) -> list[bytes]:
+        """The bytes of every piece."""
+        byte_of = {character: byte for byte, character in enumerate(byte_characters())}
+        return [bytes(byte_of[character] for character in name) for name in self._names]
+
+    def encode(self, text: str) -> Array:
+        """The ids of a text."""
+        return self._ids([Piece(part, False, False, 0, 0) for part in parts(to_bytes(text))])
+
+    def _ids(self, batch: list[Piece]) -> Array:
+        found = self._piece_ids(batch)
+        return np.concatenate(found) if found else np.zeros(0, np.int32)
+
+    def _piece_ids(self, batch: list[Piece]) -> list[Array]:
+        texts = [self.normalizer.data(piece.data).decode("utf-8") for piece in batch]
+        found = self._library.encode_batch_fast(texts, add_special_tokens=False)
+        return [np.array(one.ids, np.int32) + np.int32(FIRST_PIECE) for one in found]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of pieces; bytes that are no character become U+FFFD."""
+        return b"".join(map(self._data, map(int, ids))).decode("utf-8", "replace")
+
+    def _data(self, index: int) -> bytes:
+        return self._bytes[index - FIRST_PIECE] if index >= FIRST_PIECE else b""
+
+    def piece(self, index: int) -> str:
+        """The text of a piece; bytes that are no character as ``\\xNN``."""
+        if index < FIRST_PIECE:
+            return SPECIALS[index]
+        return self._data(index).decode("utf-8", "backslashreplace")
+
+    def decoder(self) -> Decoder:
+        """Ids to text, one by one, never half a character."""
+        return ByteDecoder(self._data)
+
+    def encode_blocks(self, blocks: Iterable[Block], costs: bool = False) -> Iterator[Encoded]:
+        """The ids of a stream of text; there are no side costs."""
+        batch: list[Piece] = []
+        size = 0
+        for piece in text_pieces(blocks, self.unit):
+            batch.append(piece)
+            size += len(piece.data) + 16
+            if size >= _BATCH:
+                yield pack(batch, self._piece_ids, self.unit)
+                batch, size = [], 0
+        if batch:
+            yield pack(batch, self._piece_ids, self.unit)
+
+    def can_code(self, data: bytes) -> bool:
+        """Whether `split` can write these bytes: text without NUL, and nothing thrown away."""
+        return self.lossless and is_text(data)
+
+    def split(self, data: bytes) -> Iterator[tuple[int, tuple[()]]]:
+        """Every token id of a file (END included, START not); there are no side symbols."""
+        for sequence in file_sequences(data, self.unit):
+            waiting = iter(parts(sequence))
+            while batch := list(islice(waiting, 1024)):
+                for index in self._ids([Piece(part, False, False, 0, 0) for part in batch]).tolist():
+                    yield index, ()
+            yield END, ()
+
+    def joiner(self) -> PlainJoiner:
+        """The other direction of `split`; the bytes are cut to the length of the file."""
+        return PlainJoiner(self._data, self.unit)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write ``tokenizer.json``."""
+        write_json(
+            path, {"name": self.name, "unit": self.unit, **self.normalizer.to_json(), "model": self._model}
+        )
+
+    @classmethod
+    def from_json(cls, fields: Fields) -> SubwordTokenizer:
+        """Read and check what `save` wrote."""
+        try:
+            model = checked_model(fields.values["model"], fields.text("name", ("bpe", "unigram")))
+        except (KeyError, TypeError, ValueError) as error:
+            raise FormatError(
+                f"the pieces of the tokenizer are damaged ({error}); make it again", fields.path
+            ) from error
+        tokenizer = cls(model, fields.unit(), Normalizer.from_json(fields))
+        try:
+            _ = tokenizer._library
+        except BaseException as error:  # the library is Rust: its panics are no ordinary exceptions
+            if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
+                raise
+            raise FormatError(
+                f"the pieces of the tokenizer do not fit together ({error})", fields.path
+            ) from error
+        return tokenizer
+
+
+def default_size(size: int) -> int:
+    """A vocabulary for a text of so many bytes: twice the square root, a multiple of 64."""
+    return min(LARGEST, max(SMALLEST, round(2 * math.sqrt(size) / 64) * 64))
+
+
+def byte_characters() -> list[str]:
+    """The character that stands for each byte: itself where it can be seen, else one from U+0100 on."""
+    seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = iter(range(256, 512))
+    return [chr(byte) if byte in seen else chr(next(hidden)) for byte in range(256)]
+
+
+def _build(model: dict[str, Any]) -> Any:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    made: Any
+    if model["type"] == "BPE":
+        made = models.BPE(vocab=model["vocab"], merges=[tuple(pair) for pair in model["merges"]])
+    else:
+        made = models.Unigram(vocab=[tuple(pair) for pair in model["vocab"]])
+    tokenizer = Tokenizer(made)
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    return tokenizer
+
+
+def _learn(name: str, texts: list[str], size: int) -> dict[str, Any]:
+    """Train the library's model of this name and take its vocabulary."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    kinds = {"bpe": (models.BPE, trainers.BpeTrainer), "unigram": (models.Unigram, trainers.UnigramTrainer)}
+    make, train = kinds[name]
+    tokenizer = Tokenizer(make())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    trainer = train(
+        vocab_size=size, initial_alphabet=byte_characters(), special_tokens=[], show_progress=False
+    )
+    try:
+        tokenizer.train_from_iterator(texts, trainer, length=len(texts))
+        model: dict[str, Any] = json.loads(tokenizer.to_str())["model"]
+    except BaseException as error:  # the library is Rust: its panics are no ordinary exceptions
+        if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
+            raise
+        raise DataError(
+            f"the tokenizer '{name}' cannot be learned from this text ({error}); use bytes"
+        ) from error
+    if name == "bpe":
+        return {key: model[key] for key in ("type", "vocab", "merges")}
+    if not all(isinstance(score, float) for _, score in model["vocab"]):
+        raise DataError("the text is too short to learn the tokenizer 'unigram' from; use bytes")
+    return {"type": "Unigram", "vocab": _in_order(model["vocab"])}
+
+
+def _in_order(vocab: list[tuple[str, float]]) -> list[list[Any]]:
+    """The unigram pieces in one order, for the library's own changes from run to run.
+
+    It adds up in varying order, which shows in the last digits, and gives bytes that it did not need the
+    lowest scores in a random order; here these go by byte.
+    """
+    scores = {piece: round(score, 6) for piece, score in vocab}
+    least = min((score for piece, score in scores.items() if len(piece) > 1), default=0.0)
+    rare = [piece for piece in byte_characters() if scores[piece] < least]
+    scores.update(zip(rare, sorted((scores[piece] for piece in rare), reverse=True), strict=True))
+    return [[piece, scores[piece]] for piece in sorted(scores, key=lambda piece: (-scores[piece], piece))]
+
+
+def checked_model(model: dict[str, Any], name: str) -> dict[str, Any]:
+    """The model of a file, after a look at everything in it; raises ValueError and the like."""
+    if model["type"] != {"bpe": "BPE", "unigram": "Unigram"}[name]:
+        raise ValueError(f"it is a {model['type']!r} model")
+    alphabet = set(byte_characters())
+    if name == "bpe":
+        names, merges = model["vocab"], model["merges"]
+        ids = sorted(names.values())
+        if ids != list(range(len(ids))) or any(isinstance(i, bool) for i in ids):
+            raise ValueError("the ids are not 0, 1, 2, …")
+        for first, second in merges:
+            if first not in names or second not in names or first + second not in names:
+                raise ValueError(f"the merge of {first!r} and {second!r} has no piece")
+    else:
+        names = dict(model["vocab"])
+        if len(names) != len(model["vocab"]):
+            raise ValueError("a piece comes twice")
+        if not all(isinstance(score, float | int) and math.isfinite(score) for score in names.values()):
+            raise ValueError("a score is no number")
+    if not all(isinstance(piece, str) and piece and set(piece) <= alphabet for piece in names):
+        raise ValueError("a piece is not made of bytes")
+    if not alphabet <= set(names):
+        raise ValueError("a byte is missing")
+    return model
