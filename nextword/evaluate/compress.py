@@ -145,15 +145,23 @@ class _Predictor:
         if word == END:
             self.begin()
             return
-        ids = np.array([[word]])
-        self.state = self.model.score(ids, np.array([1]), self.state)[1]
-        self.weights = self._weights(self.state)
+        ids = np.array([word])
+        try:
+            logp, self.state = self.model.step(ids, self.state)
+            self.weights = Weights(as_numpy(logp, np.float64)[0])
+        except ContextError:
+            self.state = self.model.score(ids[:, None], np.array([1]), self.state)[1]
+            self.weights = self._any_word()
 
     def _weights(self, state: State) -> Weights:
         try:
             return Weights(as_numpy(self.model.next(state), np.float64)[0])
-        except ContextError:  # a model may have no distribution here (mle): then any word may come
-            return Weights(np.full(self.model.vocab_size, -np.inf))
+        except ContextError:
+            return self._any_word()
+
+    def _any_word(self) -> Weights:
+        """Where a model has no distribution (mle in an unseen context)."""
+        return Weights(np.full(self.model.vocab_size, -np.inf))
 
 
 def _encode(model: LanguageModel, tokenizer: Any, data: bytes) -> Generator[Event, None, bytes]:

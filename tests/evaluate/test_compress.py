@@ -9,20 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nextword.core.catalog import names
 from nextword.core.contracts import Block
 from nextword.core.errors import FormatError
 from nextword.core.events import Done, Progress
 from nextword.evaluate.coder import Decoder, Encoder, Weights
 from nextword.evaluate.compress import HEADER, compress, compressing, decompress
 from nextword.evaluate.perplexity import evaluate
-from nextword.text.files import KINDS
 
 RUN, OTHER = "ab" * 32, "cd" * 32
-TOKENIZERS = sorted(KINDS)
-SMOOTHINGS = [
-    "mle", "add", "laplace", "backoff", "katz", "stupid",
-    "witten-bell", "absolute", "kneser-ney", "modified-kneser-ney",
-]  # fmt: skip
+TOKENIZERS = names("tokenizer")
+SMOOTHINGS = names("smoothing")
 
 odd_text = st.text(alphabet="the cat\t\r\n\v\f é猫😀\u2028\u00a0zq<unk>", max_size=120).map(str.encode)
 any_text = st.text(max_size=60).map(lambda text: text.encode("utf-8", "replace"))
