@@ -1,0 +1,78 @@
+"""The text of an experiment: the one a run was trained on, or the embedded corpus; its end is held out."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nextword.core.contracts import Tokenizer
+from nextword.core.errors import DataError, RunError
+from nextword.core.events import Event, Stage
+from nextword.data.corpora import DEFAULT
+from nextword.train import saved
+from nextword.train.holdout import hold_out, whole_names
+from nextword.train.ids import encode
+from nextword.train.saved import Trained
+from nextword.train.settings import plan
+
+Array = np.ndarray[Any, np.dtype[Any]]
+ORDER = 5
+
+
+@dataclass(frozen=True)
+class Material:
+    """A text as ids in two parts, and the run it belongs to, if there is one."""
+
+    name: str
+    tokenizer: Tokenizer
+    ids: Array
+    held: Array
+    bytes: int  # of the training part
+    order: int
+    run: Trained | None = None
+
+    @property
+    def vocab_size(self) -> int:
+        """V, the three specials included."""
+        return self.tokenizer.vocab_size
+
+    @property
+    def told(self) -> str:
+        """What the experiment was made on, in one phrase."""
+        return (
+            f"{self.name}: {len(self.ids):,} tokens to learn from, {len(self.held):,} held out, "
+            f"{self.vocab_size:,} {self.tokenizer.name}"
+        )
+
+
+def prepare(run: str | None, max_vocab: int = 0) -> Generator[Event, None, Material]:
+    """Read and encode the text; a run's own settings are used for it, else `max_vocab` words (0: all)."""
+    trained = None if run is None else saved.load(run)
+    settings = plan("ngram", sets={"text.max_vocab": max_vocab}) if trained is None else trained.settings
+    names = (DEFAULT,) if trained is None else whole_names(trained.facts.data.names)
+    if trained is not None and getattr(trained.model, "smoothing", "") == "arpa":
+        raise RunError(f"'{run}' was imported and has no text of its own; take a run that was trained here")
+    yield Stage("hold out the end of the text")
+    try:
+        train, held = hold_out(names, settings.data)
+    except DataError as error:
+        if trained is None:
+            raise
+        raise RunError(
+            f"the text of the run '{run}' cannot be read again ({error}); train it where it can"
+        ) from error
+    text = yield from encode(settings, train)
+    pieces = [np.asarray(piece.ids) for piece in text.tokenizer.encode_blocks(held.blocks())]
+    order = ORDER if trained is None else int(getattr(trained.model, "order", ORDER))
+    return Material(
+        ", ".join(names),
+        text.tokenizer,
+        np.asarray(text.ids),
+        np.concatenate(pieces),
+        text.facts.bytes,
+        order,
+        trained,
+    )
