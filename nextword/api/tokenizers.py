@@ -7,15 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nextword.api.events import finish
-from nextword.core import config
+from nextword.core import catalog, config
 from nextword.core.contracts import Tokenizer
 from nextword.core.errors import ConfigError
-from nextword.core.events import Done, Event, Note, Stage
+from nextword.core.events import Done, Event, Note, Progress, Stage
 from nextword.core.runnames import resolve
 from nextword.data.corpora import DEFAULT
 from nextword.data.settings import DataSettings
 from nextword.text.files import load_tokenizer
-from nextword.text.fit import NAMES, check_tokenizer, fit_tokenizer
+from nextword.text.compare import measure
+from nextword.text.fit import check_tokenizer, fit_tokenizer, tokenizer_from_file
 from nextword.text.settings import TextSettings
 from nextword.train.source import Source
 
@@ -53,6 +54,38 @@ def _learning(data: Sequence[str], name: str, sets: Mapping[str, Any]) -> Iterat
     yield Done(made)
 
 
+def comparing(data: Sequence[str], names: Sequence[str], sets: Sequence[str] = ()) -> Iterator[Event]:
+    """Every tokenizer on one text; the last event holds the rows of the table."""
+    for name in names:
+        check_tokenizer(name)
+    text, settings, unit = _settings(config.parse_sets(sets))
+    source = Source.for_training(data or (DEFAULT,), settings)
+    source.keep()
+    yield Stage("compare", len(names), "tokenizers")
+    rows = []
+    for done, name in enumerate(names, start=1):
+        known = name in catalog.names("tokenizer")
+        made = (
+            fit_tokenizer(name, source.blocks(), text, unit)
+            if known
+            else tokenizer_from_file(name, text, unit)
+        )
+        row = measure(made, source.blocks(), name)
+        rows.append(
+            {
+                "name": name,
+                "vocabulary": row.vocab_size,
+                "tokens": row.tokens,
+                "tokens_per_word": row.tokens_per_word,
+                "bytes_per_token": row.bytes_per_token,
+                "unknown_rate": row.unknown_rate,
+                "lossless": row.lossless,
+            }
+        )
+        yield Progress(done)
+    yield Done(rows)
+
+
 def show(name: str, text: str = "") -> dict[str, Any]:
     """What a tokenizer is, and how it cuts a text."""
     tokenizer = _open(name)
@@ -72,7 +105,7 @@ def _open(name: str) -> Tokenizer:
         return load_tokenizer(name)
     if name == "bytes":
         return fit_tokenizer(name, (), TextSettings())
-    if name in NAMES:
+    if name in catalog.names("tokenizer"):
         raise ConfigError(
             f"'{name}' is learned from text before it can be shown; run: "
             f"nextword tokenizer train DATA --tokenizer {name}"

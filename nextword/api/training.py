@@ -135,6 +135,9 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
         sets=sets,
         task=order.task,
     )
+    made_by = getattr(settings.find_family(), "made_by", None)
+    if made_by is not None:
+        raise ConfigError(f"a {settings.family} is not trained on text; make one with: {made_by}")
     return settings, notes
 
 

@@ -52,5 +52,5 @@ def lab(
         rows = comparing.experiments()
         show.as_json(rows) if json else show.table(rows)
         return
-    found = progress.follow(comparing.lab(name, run=run, out=out))
+    found = progress.follow(comparing.experimenting(name, run=run, out=out))
     show.as_json(found.to_json()) if json else show.result(str(found))

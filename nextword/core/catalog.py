@@ -10,6 +10,7 @@ import difflib
 import importlib
 from collections.abc import Iterable
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 from nextword.core.errors import ConfigError, MissingPart
@@ -83,9 +84,13 @@ def find_path(slot: str, name: str) -> str:
 
 def find(slot: str, name: str) -> Any:
     """The thing itself; its module is imported now."""
-    module, _, attribute = find_path(slot, name).partition(":")
+    return getattr(find_module(slot, name), find_path(slot, name).partition(":")[2])
+
+
+def find_module(slot: str, name: str) -> ModuleType:
+    """The module that holds it; a package that it needs and that is missing is named."""
     try:
-        return getattr(importlib.import_module(module), attribute)
+        return importlib.import_module(find_path(slot, name).partition(":")[0])
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] == "nextword":
             raise

@@ -58,7 +58,10 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def saved_run(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A trigram model of them."""
     path = tmp_path_factory.mktemp("runs") / "animals"
-    assert run_command(["train", str(corpus), "--model", "ngram", "--set", "model.order=3", "--out", str(path)]) == 0
+    assert (
+        run_command(["train", str(corpus), "--model", "ngram", "--set", "model.order=3", "--out", str(path)])
+        == 0
+    )
     return path
 
 

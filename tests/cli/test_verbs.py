@@ -15,7 +15,14 @@ def test_train_writes_every_file_of_a_run(nextword, corpus, here):
     assert done.code == 0
     assert done.out == "w\n"
     assert "next: nextword generate w" in done.err
-    for name in ("config.toml", "tokenizer.json", "metrics.jsonl", "training.json", "README.md", "MANIFEST.json"):
+    for name in (
+        "config.toml",
+        "tokenizer.json",
+        "metrics.jsonl",
+        "training.json",
+        "README.md",
+        "MANIFEST.json",
+    ):
         assert (here / "w" / name).is_file()
     assert 'smoothing = "witten-bell"' in (here / "w" / "config.toml").read_text()
     assert "word for word" in (here / "w" / "README.md").read_text()
@@ -127,7 +134,9 @@ def test_score_formats_agree(nextword, saved_run, here):
     tsv = nextword("score", saved_run, "t.txt").out
     jsonl = nextword("score", saved_run, "t.txt", "--format", "jsonl").out
     whole = nextword("score", saved_run, "t.txt", "--json").json
-    assert [f"{row['logprob']:.6f}" for row in whole["lines"]] == [row.split("\t")[0] for row in tsv.rstrip().split("\n")]
+    assert [f"{row['logprob']:.6f}" for row in whole["lines"]] == [
+        row.split("\t")[0] for row in tsv.rstrip().split("\n")
+    ]
     assert len(jsonl.rstrip().split("\n")) == 2
     assert whole["logprob"] == pytest.approx(sum(row["logprob"] for row in whole["lines"]))
 
@@ -199,7 +208,9 @@ def test_every_way_to_decode_can_be_asked_for(decode, nextword, saved_run):
 
 
 def test_generate_takes_the_other_settings_by_set(nextword, saved_run):
-    done = nextword("generate", saved_run, "--set", "min_p=0.5", "--set", "generate.no_repeat=2", "--samples", 2)
+    done = nextword(
+        "generate", saved_run, "--set", "min_p=0.5", "--set", "generate.no_repeat=2", "--samples", 2
+    )
     assert done.code == 0
     assert len(done.out.rstrip("\n").split("\n")) == 2
     wrong = nextword("generate", saved_run, "--top-p", 2)
@@ -230,12 +241,17 @@ def test_export_and_import_keep_the_numbers(nextword, corpus, saved_run, here):
     for name in ("m.arpa", "m.arpa.gz"):
         assert nextword("export", saved_run, "--to", "arpa", "--out", name).out == f"{name}\n"
         assert nextword("import", name, "--out", f"run-{name}").code == 0
-        assert nextword("eval", f"run-{name}", corpus, "--json").json["nll"] == pytest.approx(before, abs=1e-5)
+        assert nextword("eval", f"run-{name}", corpus, "--json").json["nll"] == pytest.approx(
+            before, abs=1e-5
+        )
     assert gzip.decompress((here / "m.arpa.gz").read_bytes()) == (here / "m.arpa").read_bytes()
 
 
 def test_tokenizer_can_be_trained_shown_and_used(nextword, corpus, here):
-    assert nextword("tokenizer", "train", corpus, "--tokenizer", "characters", "--out", "c.json").out == "c.json\n"
+    assert (
+        nextword("tokenizer", "train", corpus, "--tokenizer", "characters", "--out", "c.json").out
+        == "c.json\n"
+    )
     shown = nextword("tokenizer", "show", "c.json", "--text", "cat", "--json").json
     assert shown["pieces"] == ["c", "a", "t"]
     assert nextword("train", corpus, "--model", "ngram", "--tokenizer", "c.json", "--out", "r").code == 0

@@ -1,0 +1,41 @@
+"""The names of the package: the agreed ones, loaded late, and verbs stay verbs."""
+
+import importlib
+from importlib.metadata import version
+
+import pytest
+
+import nextword
+
+NAMES = {
+    "Next", "NextwordError", "Run", "Score", "Text", "Token", "__version__", "check_data", "compare", "compress",
+    "decompress", "evaluate", "export", "filter", "generate", "import_", "lab", "list_data", "load", "mix",
+    "rescore", "score", "train", "train_tokenizer",
+}  # fmt: skip
+
+
+def test_exported_names_are_the_agreed_ones():
+    assert set(nextword.__all__) == NAMES
+    assert set(dir(nextword)) == NAMES
+    assert set(nextword._PUBLIC) == NAMES - {"__version__"}
+
+
+@pytest.mark.parametrize("name", sorted(NAMES - {"__version__"}))
+def test_every_exported_name_is_there_and_can_be_called(name):
+    assert callable(getattr(nextword, name))
+
+
+@pytest.mark.parametrize("name", ["train", "evaluate", "lab"])
+def test_verb_is_not_hidden_by_the_folder_of_the_same_name(name):
+    folder = importlib.import_module(f"nextword.{name}")
+    assert folder.__name__ == f"nextword.{name}"
+    assert callable(getattr(nextword, name))
+
+
+def test_name_that_does_not_exist_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'trian'"):
+        nextword.trian  # noqa: B018
+
+
+def test_version_is_the_installed_one():
+    assert nextword.__version__ == version("nextword")

@@ -1,0 +1,66 @@
+"""The interface that people and other programs rely on does not change by accident."""
+
+import typer.main
+
+from nextword.cli.app import app
+
+COMMON = {"--debug", "--json"}
+COMMANDS = {
+    "train": {
+        "--task", "--model", "--recipe", "--from", "--valid", "--tokenizer", "--out", "--minutes", "--set", "--seed",
+        "--resume", "--overwrite", "--estimate", "--device",
+    },
+    "eval": {"--set"},
+    "score": {"--by", "--log10", "--no-bos", "--no-eos", "--format", "--set"},
+    "filter": {"--against", "--keep", "--out", "--set"},
+    "rescore": {"--weights", "--tune", "--out"},
+    "compress": {"--out"},
+    "decompress": {"--out"},
+    "mix": {"--tune", "--out", "--overwrite"},
+    "generate": {
+        "--prompt", "--max-tokens", "--decode", "--beam-size", "--temperature", "--top-k", "--top-p", "--seed",
+        "--samples", "--set",
+    },
+    "compare": {"--models", "--tokenizer", "--minutes", "--seeds", "--set", "--out"},
+    "lab": {"--run", "--out"},
+    "export": {"--to", "--out"},
+    "import": {"--out", "--overwrite"},
+    "tokenizer train": {"--tokenizer", "--out", "--set"},
+    "tokenizer show": {"--text"},
+    "tokenizer compare": {"--tokenizers", "--set"},
+    "data list": set(),
+    "data get": {"--out"},
+    "data check": {"--set"},
+    "list": set(),
+    "presets": set(),
+}  # fmt: skip
+
+
+def _options(command):
+    found = {name for each in command.params for name in each.opts if name.startswith("--")}
+    return found - COMMON
+
+
+def test_commands_and_options_are_the_agreed_ones():
+    root = typer.main.get_command(app)
+    found = {}
+    for name, command in root.commands.items():
+        for child, inner in getattr(command, "commands", {}).items():
+            found[f"{name} {child}"] = _options(inner)
+        if not getattr(command, "commands", None):
+            found[name] = _options(command)
+    assert found == COMMANDS
+
+
+def test_every_command_has_json_debug_and_a_sentence_of_help():
+    root = typer.main.get_command(app)
+    leaves = [
+        leaf
+        for command in root.commands.values()
+        for leaf in getattr(command, "commands", {"": command}).values()
+    ]
+    for command in leaves:
+        names = {name for each in command.params for name in each.opts}
+        assert names >= COMMON, command.name
+        assert command.help.strip(), command.name
+        assert all(each.help for each in command.params if each.name != "help"), command.name

@@ -1,0 +1,83 @@
+"""What only a process of its own can show: imports, signals, pipes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+PROGRAM = [sys.executable, "-m", "nextword"]
+
+
+def _imported(*arguments, cwd=None):
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "nextword", *map(str, arguments)],
+        capture_output=True, text=True, cwd=cwd, check=True,
+    )  # fmt: skip
+    return {line.split("|")[-1].strip() for line in done.stderr.split("\n") if "|" in line}
+
+
+def test_help_imports_nothing_heavy():
+    found = _imported("--help")
+    assert not found & {"numpy", "pydantic", "numba", "torch", "tokenizers", "matplotlib", "rich"}
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    code = "import sys, nextword; sys.exit(any(m in sys.modules for m in ('numpy', 'pydantic', 'typer')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_ngram_commands_never_import_torch(corpus, tmp_path):
+    for arguments in (
+        ("train", corpus, "--model", "ngram", "--out", tmp_path / "r"),
+        ("eval", tmp_path / "r", corpus),
+        ("score", tmp_path / "r", corpus),
+    ):
+        found = _imported(*arguments)
+        assert "numpy" in found
+        assert not found & {"torch", "numba", "matplotlib"}  # so small a text needs no compiled kernel either
+
+
+def test_reader_that_goes_away_is_no_error(saved_run, tmp_path):
+    text = tmp_path / "long.txt"
+    text.write_text("the cat sat on the mat .\n" * 50_000)
+    with subprocess.Popen(
+        [*PROGRAM, "score", str(saved_run), str(text)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr is not None
+        errors = process.stderr.read()
+        assert process.wait(60) == 128 + signal.SIGPIPE
+    assert errors == b""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_leaves_nothing_half_written(number, tmp_path):
+    fifo, out = tmp_path / "pipe", tmp_path / "run"
+    os.mkfifo(fifo)  # training waits for text here, inside its run
+    with subprocess.Popen(
+        [*PROGRAM, "train", str(fifo), "--model", "ngram", "--out", str(out)],
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        with open(fifo, "w") as text:
+            text.write("the cat\n")
+            text.flush()
+            deadline = time.monotonic() + 60
+            while not list(tmp_path.glob(".run.new-*")) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            process.send_signal(number)
+            time.sleep(0.2)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 128 + number
+    assert "Traceback" not in errors
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pipe"]
+
+
+def test_version_is_the_package_s():
+    done = subprocess.run([*PROGRAM, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == "nextword 0.1.0\n"
