@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from nextword.core.contracts import Block
 from nextword.core.errors import DataError
 from nextword.core.events import Note
-from nextword.data.encoding import TextChecker
+from nextword.data.encoding import Fail, TextChecker, stop
 from nextword.data.opening import GZIP, open_binary, read_bytes
 from nextword.data.paths import Source, resolve
 from nextword.data.settings import DataSettings
@@ -38,8 +38,11 @@ def read(
 class Reader:
     """Iterate once for the blocks; afterwards notes, bytes, lines (or records) and digest are complete."""
 
-    def __init__(self, sources: list[Source], settings: DataSettings, raw: bool, digest: bool) -> None:
-        self.sources, self.settings, self.raw = sources, settings, raw
+    def __init__(
+        self, sources: list[Source], settings: DataSettings, raw: bool, digest: bool, fail: Fail = stop
+    ) -> None:
+        """``fail`` is handed every problem of encoding; it may collect them and go on."""
+        self.sources, self.settings, self.raw, self._fail = sources, settings, raw, fail
         self.notes: list[Note] = []
         self.bytes = self.lines = self.documents = 0
         self._hash = hashlib.sha256() if digest else None
@@ -78,7 +81,7 @@ class Reader:
             raise DataError(f"none of the {len(empty)} files holds a token; the first is {empty[0]}")
 
     def _file(self, source: Source) -> Iterator[Block]:
-        checker = TextChecker(source.shown, self.settings, self.raw)
+        checker = TextChecker(source.shown, self.settings, self.raw, self._fail)
         kind = source.format if self.settings.format == "auto" else self.settings.format
         if kind == "parquet":
             from nextword.data.parquet import parquet_blocks

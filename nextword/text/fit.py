@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol, cast
 
-from nextword.core.catalog import find, names, unknown
+from nextword.core.catalog import SLOTS, find, names, unknown
 from nextword.core.contracts import Block, Tokenizer, Unit
 from nextword.core.errors import ConfigError
 from nextword.text.files import FILE, FORMAT, load_tokenizer
@@ -18,6 +18,7 @@ from nextword.text.settings import TextSettings
 from nextword.text.vocab import read_word_list
 from nextword.text.words import WordTokenizer
 
+NAMES = tuple(SLOTS["tokenizer"])  # our own; plug-ins may add others
 _MANY_TYPES = 1_000_000
 
 

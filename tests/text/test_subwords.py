@@ -208,6 +208,9 @@ def test_a_failing_library_is_our_error(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def test_a_library_that_cannot_learn_is_our_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subwords, "byte_characters", lambda: ["ab"] * 3)
+    def broken(text: str) -> Any:
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(subwords.json, "loads", broken)
     with pytest.raises(DataError, match="cannot be learned"):
         fitted("bpe")
