@@ -14,8 +14,8 @@ from nextword.core.events import Done, Event, Note, Progress, Stage
 from nextword.core.runnames import resolve
 from nextword.data.corpora import DEFAULT
 from nextword.data.settings import DataSettings
-from nextword.text.files import load_tokenizer
 from nextword.text.compare import measure
+from nextword.text.files import load_tokenizer
 from nextword.text.fit import check_tokenizer, fit_tokenizer, tokenizer_from_file
 from nextword.text.settings import TextSettings
 from nextword.train.source import Source

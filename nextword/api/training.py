@@ -92,6 +92,7 @@ def run(
     yield from notes
     source = Source.for_training(order.names, settings.data)
     valid = Source.for_reading([order.valid], settings.data) if order.valid else None
+    yield from _in_time(order, settings, source)
     if not keep:
         for event in fit(settings, source, valid):
             yield Done(Run(event.result)) if isinstance(event, Done) else event
@@ -106,6 +107,13 @@ def run(
                 yield event
     mark_latest(target)
     yield Done(load(target))
+
+
+def _in_time(order: Order, settings: RunSettings, source: Source) -> Iterator[Event]:
+    """Minutes are an upper limit for count models: say so where they will hardly do."""
+    seconds = guess(settings, source.size or 0)["seconds"]
+    if order.minutes is not None and seconds > 60 * order.minutes:
+        yield Note(f"about {seconds:,.0f} s are expected, more than the {order.minutes:g} minutes asked for")
 
 
 def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:

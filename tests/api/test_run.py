@@ -210,6 +210,11 @@ def test_objects_show_themselves_in_notebooks_without_markup_of_the_text(tmp_pat
         assert "\x1b" not in html
 
 
+def test_minutes_that_will_hardly_do_are_noted(corpus, caplog):
+    nextword.train(corpus, model="ngram", minutes=0.0001)
+    assert "more than the 0.0001 minutes" in caplog.text
+
+
 def test_notes_go_to_the_log(corpus, caplog):
     nextword.train(corpus)
     assert "auto chose the model 'ngram'" in caplog.text
@@ -217,7 +222,7 @@ def test_notes_go_to_the_log(corpus, caplog):
 
 def test_memory_limit_changes_no_number(corpus, tmp_path):
     free = nextword.train(corpus, model="ngram", out=tmp_path / "a")
-    bound = nextword.train(corpus, model="ngram", set={"train.memory": "400M"}, out=tmp_path / "b")
+    nextword.train(corpus, model="ngram", set={"train.memory": "400M"}, out=tmp_path / "b")
     for name in free.model.trie.named():
         np.testing.assert_allclose(np.load(tmp_path / "a" / name), np.load(tmp_path / "b" / name), rtol=1e-6)
     assert not (tmp_path / "b" / "scratch").exists()

@@ -7,8 +7,8 @@ from nextword.cli.app import app
 COMMON = {"--debug", "--json"}
 COMMANDS = {
     "train": {
-        "--task", "--model", "--recipe", "--from", "--valid", "--tokenizer", "--out", "--minutes", "--set", "--seed",
-        "--resume", "--overwrite", "--estimate", "--device",
+        "--task", "--model", "--recipe", "--from", "--valid", "--tokenizer", "--out", "--minutes", "--set",
+        "--seed", "--resume", "--overwrite", "--estimate", "--device",
     },
     "eval": {"--set"},
     "score": {"--by", "--log10", "--no-bos", "--no-eos", "--format", "--set"},
@@ -18,8 +18,8 @@ COMMANDS = {
     "decompress": {"--out"},
     "mix": {"--tune", "--out", "--overwrite"},
     "generate": {
-        "--prompt", "--max-tokens", "--decode", "--beam-size", "--temperature", "--top-k", "--top-p", "--seed",
-        "--samples", "--set",
+        "--prompt", "--max-tokens", "--decode", "--beam-size", "--temperature", "--top-k", "--top-p",
+        "--seed", "--samples", "--set",
     },
     "compare": {"--models", "--tokenizer", "--minutes", "--seeds", "--set", "--out"},
     "lab": {"--run", "--out"},
