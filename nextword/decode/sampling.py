@@ -105,13 +105,26 @@ def draw(logp_BV: Floats, uniform_B: npt.ArrayLike) -> Ints:
 
 
 def _smallest_set(logp_BV: Floats, badness_BV: Floats, mass: float) -> Bools:
-    """The fewest words, best first, whose probabilities reach the mass."""
-    order_BV = np.argsort(badness_BV, axis=-1, kind="stable")
-    p_BV = np.exp(np.take_along_axis(logp_BV, order_BV, axis=-1))
-    before_BV = np.cumsum(p_BV, axis=-1) - p_BV
+    """The fewest words, best first, whose probabilities reach the mass; among equals the lower ids first."""
     keep_BV: Bools = np.zeros(logp_BV.shape, dtype=np.bool_)
-    np.put_along_axis(keep_BV, order_BV, before_BV < mass * p_BV.sum(axis=-1, keepdims=True), axis=-1)
+    for keep_V, p_V, badness_V in zip(keep_BV, np.exp(logp_BV), badness_BV, strict=True):
+        keep_V[_smallest_row(p_V, badness_V, mass * float(p_V.sum()))] = True
     return keep_BV
+
+
+def _smallest_row(p_V: Floats, badness_V: Floats, mass: float) -> Ints:
+    """One row; only as many words are sorted as are needed."""
+    V = len(p_V)
+    for size in (256, 4096, V):
+        words = np.arange(V)
+        if size < V:  # these and all their equals
+            words = np.flatnonzero(badness_V <= np.partition(badness_V, size - 1)[size - 1])
+        words = words[np.argsort(badness_V[words], kind="stable")]
+        p_sorted = p_V[words]
+        enough = np.cumsum(p_sorted) - p_sorted < mass
+        if not enough[-1]:
+            break
+    return words[enough]
 
 
 def _only(logp_BV: Floats, keep_BV: npt.NDArray[Any]) -> Floats:

@@ -197,3 +197,24 @@ def test_text_stream_holds_back_what_may_become_a_stop_text():
     stream = TextStream(Letters(), stop=("abc",))
     assert "".join(stream.push(i) for i in Letters().encode("xabcx")) + stream.flush() == "x"
     assert stream.stopped
+
+
+class Sourced:
+    """A decoder that has read a source: every row starts from its own word."""
+
+    def __init__(self, model):
+        self.model, self.vocab_size = model, model.vocab_size
+        self.next, self.step, self.score, self.reorder = model.next, model.step, model.score, model.reorder
+
+    def start(self, batch, source=None, begin=True):
+        return np.asarray(source)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 64])
+@pytest.mark.parametrize("prompts", [[[], [], []], [[3], [], [4, 5]]])
+def test_every_prompt_keeps_its_own_source_in_any_batch(table_model, batch, prompts):
+    model = table_model(size=7, seed=3)
+    settings = DecodeSettings(decode="greedy", max_tokens=1, unknown=True, batch=batch)
+    texts = collect(generate(Sourced(model), prompts, settings, source=[5, 6, 4]))
+    last = [prompt[-1] if prompt else word for prompt, word in zip(prompts, [5, 6, 4], strict=True)]
+    assert [text.ids[0] for text in texts] == [int(np.argmax(model.logp_VV[word])) for word in last]

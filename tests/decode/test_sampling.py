@@ -114,3 +114,14 @@ def test_adjusted_rows_are_bit_equal_in_any_batch(size):
                    lambda x: typical(x, 0.9), normalise):
         together = adjust(logp)
         assert all(np.array_equal(adjust(logp[row : row + 1])[0], together[row]) for row in range(5))
+
+
+@pytest.mark.parametrize("mass", [0.05, 0.5, 0.9, 0.999, 0.9999999])
+@pytest.mark.parametrize("adjust", [top_p, typical])
+def test_large_vocabularies_are_cut_as_a_full_sort_would(mass, adjust):
+    logp = normalise(np.round(np.random.default_rng(5).normal(size=(1, 20_000)) * 3, 1))  # many equals
+    badness = -logp if adjust is top_p else np.abs(-logp + (np.exp(logp) * logp).sum())
+    order = np.argsort(badness[0], kind="stable")
+    p = np.exp(logp[0][order])
+    expected = np.sort(order[np.cumsum(p) - p < mass * p.sum()])
+    assert len(set(expected) ^ set(np.flatnonzero(kept(adjust(logp, mass))[0]))) <= 1

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nextword.core.contracts import Block
+from nextword.evaluate import streams
 from nextword.evaluate.lines import LineCutter, line_batches, score_lines
+from nextword.text import sequences
 
 lines = st.lists(st.text(alphabet="the cat\tzé\r", max_size=30), max_size=12)
 
@@ -87,3 +89,13 @@ def test_cutting_blocks_into_lines_loses_nothing(data, cuts):
     found += cutter.flush()
     whole = data.split(b"\n")
     assert found == (whole if whole[-1] else whole[:-1])
+
+
+def test_lines_of_one_block_may_come_in_several_batches(trained, text_maker, monkeypatch):
+    monkeypatch.setattr(streams, "GATHER", 50)
+    model, tokenizer = trained("bytes")
+    monkeypatch.setattr(sequences, "GATHER", 60)
+    data = text_maker(50, seed=1)
+    found = list(score_lines(model, tokenizer, [Block(data, True)]))
+    assert [line.text for line in found] == data.decode().split("\n")[:-1]
+    assert len(list(line_batches(model, tokenizer, [Block(data, True)]))) > 1
