@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
+from nextword.api.events import quietly
+from nextword.core import config
+from nextword.core.events import Event
+from nextword.data import check
 from nextword.data.corpora import get_corpus, list_corpora
+from nextword.data.report import CheckReport
+from nextword.data.settings import DataSettings
 
 
 def listed() -> list[dict[str, Any]]:
@@ -32,3 +39,15 @@ def get(name: str, out: str) -> dict[str, Any]:
     files = get_corpus(name, out)
     size = sum(file.stat().st_size for file in files)
     return {"name": name, "path": out, "files": len(files), "bytes": size}
+
+
+def check_data(*files: str) -> CheckReport:
+    """Lines, words, repeats, unseen words and encoding problems of a text, with advice."""
+    report: CheckReport = quietly(checking(files))
+    return report
+
+
+def checking(files: Sequence[str], sets: Sequence[str] = ()) -> Iterator[Event]:
+    """`check_data` with its progress; the last event holds the report."""
+    built = config.build({"data": DataSettings}, config.parse_sets(sets))
+    yield from check.checking(files, cast(DataSettings, built["data"]))

@@ -36,6 +36,7 @@ class SubwordTokenizer:
     """Pieces of words with the ids 3, 4, … in the library's order."""
 
     closed = True
+    cached = True  # cutting costs more than reading the ids again
 
     def __init__(
         self, model: dict[str, Any], unit: Unit = "document", normalizer: Normalizer | None = None

@@ -16,6 +16,7 @@ from nextword.core import catalog
 from nextword.core.contracts import Array, Encoded, Tokenizer
 from nextword.core.errors import DataError
 from nextword.core.events import Event, Note, Progress, Stage
+from nextword.data.packed import packed, packed_key
 from nextword.text.fit import fit_tokenizer, vocabulary_note
 from nextword.train.facts import DataFacts
 from nextword.train.settings import RunSettings
@@ -40,28 +41,46 @@ def encode(
     """
     name, sink = settings.text.tokenizer, Sink(scratch)
     unit = None if settings.data.unit == "auto" else settings.data.unit
-    if name == "words":  # vocabulary and ids in one pass
-        words = catalog.find("tokenizer", name)
-        fitting = words.fit_encode(source.blocks(), settings.text, unit or "line")
+    kind = catalog.find("tokenizer", name) if name in catalog.names("tokenizer") else None
+    if kind is not None and hasattr(kind, "fit_encode"):  # vocabulary and ids in one pass
+        fitting = kind.fit_encode(source.blocks(), settings.text, unit or "line")
         yield from _drain(fitting, sink, source.size)
         tokenizer: Tokenizer = fitting.tokenizer
     else:
         yield Stage("learn the tokenizer")
         source.keep()
         tokenizer = fit_tokenizer(name, source.blocks(), settings.text, unit)
+        if getattr(tokenizer, "cached", False):
+            return (yield from _cached(tokenizer, source))
         yield from _drain(tokenizer.encode_blocks(source.blocks()), sink, source.size)
+    yield from _remarks(tokenizer, source, sink.facts(source.names, source.digest))
+    return Text(tokenizer, sink.ids(), sink.facts(source.names, source.digest))
+
+
+def _cached(tokenizer: Tokenizer, source: Source) -> Generator[Event, None, Text]:
+    """Where cutting a text costs more than reading it, its ids are kept and found again by content."""
+    yield Stage("encode")
+    digest = source.read_through()
+    found = packed(packed_key(digest, tokenizer), lambda: tokenizer.encode_blocks(source.blocks()))
+    facts = DataFacts(
+        source.names, digest, found.bytes, found.words, found.tokens, found.sequences, found.unknown
+    )
+    yield from _remarks(tokenizer, source, facts)
+    return Text(tokenizer, found.ids, facts)
+
+
+def _remarks(tokenizer: Tokenizer, source: Source, facts: DataFacts) -> Iterator[Event]:
+    """What a user should know about the text; one without a word is an error."""
     for message in source.notes:
         yield Note(message)
-    facts = sink.facts(source.names, source.digest)
     ends = facts.sequences if tokenizer.unit == "line" else 0
     if facts.words - ends <= 0:
         raise DataError(
             "no word is in it; give a text with words, so that there is something to learn", source.names[0]
         )
-    many = vocabulary_note(tokenizer.vocab_size, facts.words) if tokenizer.name == "words" else None
+    many = None if tokenizer.closed else vocabulary_note(tokenizer.vocab_size, facts.words)
     if many is not None:
         yield Note(many)
-    return Text(tokenizer, sink.ids(), facts)
 
 
 class Sink:

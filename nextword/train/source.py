@@ -67,6 +67,13 @@ class Source:
         self._taken = True
         return iter(self._reader)
 
+    def read_through(self) -> str:
+        """Read to the end, for the digest alone."""
+        if self._spool is None:
+            for _ in self.blocks():
+                pass
+        return self.digest
+
     def keep(self) -> None:
         """Before a first pass that will not be the last: text that comes only once is kept in a file."""
         if self.size is None and self._spool is None:
