@@ -97,6 +97,8 @@ class SuffixArray:
     def locate(self, first: int, last: int, word: int) -> tuple[int, int]:
         """The interval of the words ``first … last-1`` of the text itself, followed by `word`."""
         phrase = [*self.ids[first:last].tolist(), word]
+        if not 0 <= phrase[0] < self.vocab_size:
+            raise damaged()
         low, high = int(self.starts[phrase[0]]), int(self.starts[phrase[0] + 1])
 
         def text(r: int) -> list[int]:
@@ -138,6 +140,8 @@ class SuffixArray:
 
     def followers(self, low: int, high: int, depth: int) -> tuple[Array, Array]:
         """The words that follow a phrase of `depth` words, rising, and how often each does."""
+        if low >= high:
+            raise damaged()
         if depth < MOST:
             cuts = low + 1 + np.flatnonzero(self.shared[low + 1 : high] == depth)
         else:

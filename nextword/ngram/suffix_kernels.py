@@ -63,7 +63,7 @@ def _refine(  # type: ignore[no-untyped-def]
     ids, positions, shared, first, last, depth, width, bits,
     keys, keys2, places, places2, stack, buckets, windows,
 ):
-    """Sort positions first … last-1, equal in `depth` words, by the next `width`; return how many stay open."""
+    """Sort positions first … last-1, equal in `depth` words, by the next `width`; how many stay open?"""
     m = last - first
     _make_keys(ids, positions, first, m, depth, width, bits, keys, places, windows)
     if m >= _RADIX_FROM:
@@ -110,7 +110,7 @@ def _by_position(keys, places, a, b, stack):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def sort_buckets(ids, bits, low, high, starts, positions, shared):  # type: ignore[no-untyped-def]
-    """Sort the buckets of the words low … high-1 by up to `DEEP` words; return how many suffixes stay open."""
+    """Sort the buckets of the words low … high-1 by up to `DEEP` words; how many suffixes stay open?"""
     largest = 1
     for word in range(low, high):
         if word != _END:

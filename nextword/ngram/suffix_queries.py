@@ -283,6 +283,8 @@ def settle(  # type: ignore[no-untyped-def]
         for k in range(1, min(length, levels) + 1):
             c, d = low[k, i], high[k, i]
             n = high[k + 1, i + 1] - low[k + 1, i + 1]
+            if c >= d:  # a longer match without its shorter ones
+                return False
             share, discount = _kinds(ids, order, shared, marks, c, d, k), weights[1 + k]
             chance = (n - discount * (n > 0) + (kind + discount) * share * chance) / (d - c + kind * share)
         if length > levels:

@@ -17,9 +17,10 @@ from nextword.ngram.fast import cores
 from nextword.ngram.scoring import _edges
 from nextword.ngram.suffix import damaged
 from nextword.ngram.suffix_queries import BLOCK, walk
+from nextword.ngram.suffix_walk import Matches, UnboundedState
 
 if TYPE_CHECKING:
-    from nextword.ngram.unbounded import Matches, UnboundedModel, UnboundedState
+    from nextword.ngram.unbounded import UnboundedModel
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Carry = tuple[Array, Array, Array]  # the intervals of a block, and the longest match
@@ -64,8 +65,6 @@ class Searcher:
 
 def packed(model: UnboundedModel, ids: Array) -> tuple[Array, Matches]:
     """p of every word of a packed stream (1 at START), and what it was taken from."""
-    from nextword.ngram.unbounded import Matches
-
     words = np.ascontiguousarray(ids, dtype=np.int32)
     found = Searcher(model, len(words))
     found.search_all(words, _edges(words, _PIECE))
@@ -76,8 +75,6 @@ def score(
     model: UnboundedModel, ids_BT: Array, lengths_B: Array, state: UnboundedState
 ) -> tuple[Array, UnboundedState]:
     """p of every word of a batch (1 past a row's end), row by row, and the state after each row."""
-    from nextword.ngram.unbounded import UnboundedState
-
     p_BT = np.ones(ids_BT.shape)
     low_BK, high_BK, long_B3 = state.low_BK.copy(), state.high_BK.copy(), state.long_B3.copy()
     found = Searcher(model, ids_BT.shape[1])
@@ -93,8 +90,6 @@ def score(
 
 def match(model: UnboundedModel, contexts: Sequence[Array], words: Array) -> Matches:
     """The longest match of each context, and how often each word followed it."""
-    from nextword.ngram.unbounded import Matches
-
     count = len(contexts)
     results = [np.zeros(count, dtype=np.int64) for _ in range(3)]
     sizes = np.array([len(context) for context in contexts], dtype=np.int64)

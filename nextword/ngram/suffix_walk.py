@@ -4,8 +4,10 @@ All rows and places of the batch go through one context length at a time; only m
 levels are followed word by word. The twin of `suffix_queries.walk`.
 """
 
+# ruff: noqa: N815 - a name ends in its shape
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,17 +16,33 @@ from nextword.core.contracts import END, START
 from nextword.ngram.suffix import SuffixArray, damaged
 
 if TYPE_CHECKING:
-    from nextword.ngram.unbounded import Matches, UnboundedModel, UnboundedState
+    from nextword.ngram.unbounded import UnboundedModel
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class UnboundedState:
+    """Where the last 1, 2, … words stand in the suffix array, and their longest match."""
+
+    low_BK: Array  # int64: intervals of the last k words, empty where they are not in the text
+    high_BK: Array
+    long_B3: Array  # int64: low, high and length of the longest match
+
+
+@dataclass(frozen=True)
+class Matches:
+    """For each word of a stream what was known before it."""
+
+    lengths: Array  # words of the longest match
+    totals: Array  # how often it occurs (without a match: words of the text)
+    hits: Array  # how often the word followed it
 
 
 def walk(
     model: UnboundedModel, ids_BT: Array, lengths_B: Array, state: UnboundedState
 ) -> tuple[Array, Matches, UnboundedState]:
     """p of every word (1 at START and at -1), what it was taken from, and the state after each row."""
-    from nextword.ngram.unbounded import Matches, UnboundedState
-
     text = model.text
     low, high = intervals(text, ids_BT, state.low_BK, state.high_BK)
     long, together_BT = longest(text, ids_BT, low, high, state.long_B3)
@@ -135,6 +153,8 @@ def _mixed(
         rows = np.nonzero(length_BT >= k)
         a, b = low[k, :, :-1][rows], high[k, :, :-1][rows]
         n = (high[k + 1, :, 1:] - low[k + 1, :, 1:])[rows]
+        if np.any(a >= b):  # a longer match without its shorter ones
+            raise damaged()
         p_BT[rows] = _mix(model.kind, n, b - a, model.text.kinds(a, b, k), p_BT[rows], model.discounts[k - 1])
     for row in zip(*np.nonzero(length_BT > model.levels), strict=True):
         first, last, length = (int(x) for x in before[row])

@@ -11,7 +11,6 @@ with c_k the last k words, T the number of different words after c_k, k = 1 … 
 longest match; a = 1, D = 0 is Witten-Bell, a = 0, D > 0 absolute discounting. No context crosses START.
 """
 
-# ruff: noqa: N815 - a name ends in its shape
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -33,6 +32,7 @@ from nextword.ngram.estimation import SMALL
 from nextword.ngram.smoothing.estimate import predictable
 from nextword.ngram.smoothing.interpolated import WittenBell
 from nextword.ngram.suffix import SuffixArray
+from nextword.ngram.suffix_walk import Matches, UnboundedState, walk
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Mixing = Literal["absolute", "witten-bell", "none"]
@@ -54,24 +54,6 @@ class UnboundedSettings(Settings):
     backoff_levels: int = Field(
         5, ge=1, le=64, description="shorter contexts that are mixed in: the last 1, 2, … words up to this"
     )
-
-
-@dataclass(frozen=True)
-class UnboundedState:
-    """Where the last 1, 2, … words stand in the suffix array, and their longest match."""
-
-    low_BK: Array  # int64: intervals of the last k words, empty where they are not in the text
-    high_BK: Array
-    long_B3: Array  # int64: low, high and length of the longest match
-
-
-@dataclass(frozen=True)
-class Matches:
-    """For each word of a stream what was known before it."""
-
-    lengths: Array  # words of the longest match
-    totals: Array  # how often it occurs (without a match: words of the text)
-    hits: Array  # how often the word followed it
 
 
 @dataclass(frozen=True)
@@ -147,9 +129,7 @@ class UnboundedModel:
 
             p_BT, state = suffix_stream.score(self, ids_BT, lengths_B, state)
         else:
-            from nextword.ngram import suffix_walk
-
-            p_BT, _, state = suffix_walk.walk(self, np.where(real_BT, ids_BT, -1), lengths_B, state)
+            p_BT, _, state = walk(self, np.where(real_BT, ids_BT, -1), lengths_B, state)
         with np.errstate(divide="ignore"):
             return np.where(real_BT, np.log(p_BT), 0.0), state
 
@@ -202,9 +182,7 @@ class UnboundedModel:
             from nextword.ngram import suffix_stream  # compiled
 
             return suffix_stream.packed(self, ids)
-        from nextword.ngram import suffix_walk
-
-        p_1T, matches, _ = suffix_walk.walk(
+        p_1T, matches, _ = walk(
             self, ids.astype(np.int64)[None], np.array([len(ids)]), self.start(1, begin=False)
         )
         return p_1T[0], Matches(matches.lengths[0], matches.totals[0], matches.hits[0])
