@@ -3,12 +3,63 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from nextword.api.events import quietly
-from nextword.core import catalog
-from nextword.core.events import Event
+from nextword.core import catalog, config
+from nextword.core.errors import ConfigError
+from nextword.core.events import Event, Note
+
+
+@dataclass(frozen=True)
+class Order:
+    """What somebody asked `compare` for."""
+
+    data: tuple[str, ...] = ()
+    models: Sequence[str] = ()
+    valid: tuple[str, ...] = ()
+    tokenizer: str | None = None
+    minutes: float | None = None  # for each model
+    seeds: int = 1
+    sets: Mapping[str, Any] | Sequence[str] = ()
+    out: str | os.PathLike[str] | None = None
+
+
+def compare(
+    *data: str | os.PathLike[str],
+    models: str | Sequence[str] = (),
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - the interface's name
+    **order: Any,
+) -> Any:
+    """Train several models on one split and measure them; further keywords are those of the command line."""
+    names = models.split(",") if isinstance(models, str) else models
+    texts = tuple(os.fspath(name) for name in data)
+    return quietly(comparing(Order(data=texts, models=tuple(names), sets=dict(set or {}), **order)))
+
+
+def comparing(order: Order) -> Iterator[Event]:
+    """`compare` with its progress; the last event holds the comparison."""
+    from nextword.bench.compare import compare as run
+    from nextword.bench.contest import enter
+
+    if order.seeds < 1:
+        raise ConfigError(f"'seeds' is {order.seeds}; it must be 1 or more")
+    if order.seeds > 1:
+        yield Note("count models draw no random numbers, so one seed says everything")
+    sets = order.sets if isinstance(order.sets, Mapping) else config.parse_sets(order.sets)
+    yield from run(
+        enter(
+            order.data,
+            order.models,
+            valid=order.valid,
+            tokenizer=order.tokenizer,
+            sets=sets,
+            out=order.out,
+            minutes=order.minutes,
+        )  # fmt: skip
+    )
 
 
 def lab(

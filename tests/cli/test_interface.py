@@ -21,7 +21,7 @@ COMMANDS = {
         "--prompt", "--max-tokens", "--decode", "--beam-size", "--temperature", "--top-k", "--top-p",
         "--seed", "--samples", "--set",
     },
-    "compare": {"--models", "--tokenizer", "--minutes", "--seeds", "--set", "--out"},
+    "compare": {"--models", "--valid", "--tokenizer", "--minutes", "--seeds", "--set", "--out"},
     "lab": {"--run", "--out"},
     "export": {"--to", "--out"},
     "import": {"--out", "--overwrite"},
