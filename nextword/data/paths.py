@@ -106,10 +106,13 @@ def _not_a_path(path: str) -> list[Source]:
     if os.path.islink(path):
         raise DataError("this is a symbolic link to a file that does not exist", Source(path).shown)
     if any(character in path for character in "*?["):
-        files = [name for name in sorted(glob.glob(path, recursive=True)) if os.path.isfile(name)]
-        if not files:
+        files = {
+            os.path.realpath(name): name for name in sorted(glob.glob(path, recursive=True), reverse=True)
+        }
+        found = sorted(name for name in files.values() if os.path.isfile(name))  # links may lead in circles
+        if not found:
             raise DataError("no file matches this pattern", Source(path).shown)
-        return [_file(name, os.stat(name), named=False) for name in files]
+        return [_file(name, os.stat(name), named=False) for name in found]
     if (corpus := corpus_files(path)) is not None:
         return [_file(str(file), file.stat(), named=len(corpus) == 1) for file in corpus]
     raise DataError(f"there is no such file{_nearest(path)}", Source(path).shown)
@@ -122,11 +125,10 @@ def _nearest(path: str) -> str:
         beside = os.listdir(folder or ".")
     except OSError:
         beside = []
-        if folder and not os.path.isdir(folder):
-            return f", nor the folder '{Source(folder).shown}'"
     near = [Source(os.path.join(folder, found)).shown for found in _close(name, beside)]
     near += _close(path, corpus_names())
-    return "; did you mean " + " or ".join(f"'{found}'" for found in near[:3]) + "?" if near else ""
+    here = "" if os.path.isdir(folder or ".") else f", nor the folder '{Source(folder).shown}'"
+    return here + ("; did you mean " + " or ".join(f"'{found}'" for found in near[:3]) + "?" if near else "")
 
 
 def _close(name: str, names: Sequence[str]) -> list[str]:

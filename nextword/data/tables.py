@@ -83,7 +83,9 @@ def _json_texts(lines: Iterable[str], source: Source, settings: DataSettings) ->
             record = decoder.decode(line.strip())
         except (ValueError, RecursionError) as error:
             reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-            raise DataError(f"this line is not JSON ({reason})", source.shown, number) from error
+            column = getattr(error, "colno", None)
+            reason = reason if column is None else getattr(error, "msg", reason)
+            raise DataError(f"this line is not JSON ({reason})", source.shown, number, column) from error
         yield number, record if isinstance(record, str) else _fields(record, names, source, number)
 
 

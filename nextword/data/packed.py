@@ -1,0 +1,191 @@
+"""Texts as ids on disk: made once, memory-mapped, found again by their content.
+
+A file is named by a hash of the text, the tokenizer and the unit, so that nothing stale is ever used; it is
+written whole or not at all. The folder is bounded: what was used least recently goes. Where it cannot be
+written, everything works without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nextword.core.contracts import Encoded, Tokenizer
+from nextword.core.errors import ConfigError
+from nextword.core.sizes import parse_size
+
+Array = np.ndarray[Any, np.dtype[Any]]
+LIMIT = "5G"
+_MAGIC = b"nwids\x00\x00\x01"
+_HEAD = struct.Struct("<8sqqqqqdq")  # magic, ids, sequences, words, bytes, unknown, side nats, checksum
+_ENDING = ".ids"
+
+
+@dataclass(frozen=True)
+class Packed:
+    """All ids of a text, in memory or mapped from a file, and their counts."""
+
+    ids: Array
+    sequences: int
+    words: int
+    bytes: int
+    unknown: int
+    side_nats: float
+    path: Path | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Predictions made: END counts, START does not."""
+        return len(self.ids) - self.sequences
+
+
+def cache_folder() -> Path:
+    """$NEXTWORD_CACHE, or the user's cache folder."""
+    named = os.environ.get("NEXTWORD_CACHE")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "nextword"
+
+
+def cache_limit() -> int:
+    """How many bytes the cached ids may take: $NEXTWORD_CACHE_LIMIT, as in 500M; default 5 GB."""
+    value = os.environ.get("NEXTWORD_CACHE_LIMIT", LIMIT)
+    try:
+        return int(str(parse_size(value)))
+    except ValueError as error:
+        raise ConfigError(f"$NEXTWORD_CACHE_LIMIT is '{value}', which is no size; {error}") from error
+
+
+def packed_key(digest: str, tokenizer: Tokenizer, costs: bool = False) -> str:
+    """The name of a text's ids: a hash of the text's digest and everything the tokenizer is made of."""
+    with tempfile.TemporaryDirectory(prefix="nextword-") as folder:
+        path = os.path.join(folder, "tokenizer.json")
+        tokenizer.save(path)
+        made = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    return hashlib.sha256(f"{digest} {made} {costs}".encode()).hexdigest()[:32]
+
+
+def packed(key: str, encode: Callable[[], Iterable[Encoded]]) -> Packed:
+    """The ids under this key: mapped from the cache, or made by ``encode`` and put there.
+
+    ``encode`` is called a second time if the disk turns out to be full.
+    """
+    folder = cache_folder() / "ids"
+    path = folder / (key + _ENDING)
+    found = _open(path)
+    if found is not None:
+        with suppress(OSError):
+            os.utime(path)  # used just now
+        return found
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(path, encode())
+    except OSError:
+        return _in_memory(encode())
+    _make_room(folder, keep=path)
+    found = _open(path)
+    return _in_memory(encode()) if found is None else found
+
+
+def _open(path: Path) -> Packed | None:
+    """The ids of a file, checked; None if there is none, or it is not as it was written (then it goes)."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_HEAD.size)
+        magic, count, sequences, words, size, unknown, nats, checksum = _HEAD.unpack(head)
+        if magic != _MAGIC or os.path.getsize(path) != _HEAD.size + 4 * count:
+            raise ValueError("another size than was written")
+        ids = np.memmap(path, np.int32, "r", _HEAD.size, (count,)) if count else np.zeros(0, np.int32)
+        if zlib.crc32(ids.view(np.uint8).data) != checksum:
+            raise ValueError("other bytes than were written")
+    except (ValueError, struct.error):
+        with suppress(OSError):
+            path.unlink()
+        return None
+    except OSError:
+        return None
+    return Packed(ids, sequences, words, size, unknown, nats, path)
+
+
+def _write(path: Path, parts: Iterable[Encoded]) -> None:
+    """Write beside the place, then move: a reader sees the whole file or none."""
+    handle, name = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
+    try:
+        with open(handle, "wb") as file:
+            file.write(bytes(_HEAD.size))
+            count = checksum = 0
+            totals = _Totals()
+            for part in parts:
+                data = np.ascontiguousarray(part.ids, np.int32)
+                file.write(data.data)
+                checksum = zlib.crc32(data.data, checksum)
+                count += len(data)
+                totals.add(part)
+            file.seek(0)
+            file.write(_HEAD.pack(_MAGIC, count, *totals.counts(), totals.nats, checksum))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _in_memory(parts: Iterable[Encoded]) -> Packed:
+    totals, ids = _Totals(), []
+    for part in parts:
+        totals.add(part)
+        ids.append(part.ids)
+    joined = np.concatenate(ids) if ids else np.zeros(0, np.int32)
+    return Packed(joined, *totals.counts(), totals.nats)
+
+
+class _Totals:
+    """The counts of all parts together."""
+
+    def __init__(self) -> None:
+        self.sequences = self.words = self.bytes = self.unknown = 0
+        self.nats = 0.0
+
+    def add(self, part: Encoded) -> None:
+        self.sequences += part.sequences
+        self.words += part.words
+        self.bytes += part.bytes
+        self.unknown += part.unknown
+        self.nats += part.side_nats
+
+    def counts(self) -> tuple[int, int, int, int]:
+        return self.sequences, self.words, self.bytes, self.unknown
+
+
+def _make_room(folder: Path, keep: Path) -> None:
+    """Remove what was used least recently until the folder is within its limit; leftovers of crashes too."""
+    files = sorted(_files(folder), key=lambda item: item[1])
+    total, limit = sum(size for _, _, size in files), cache_limit()
+    for path, _, size in files:
+        if total <= limit:
+            return
+        if path != keep:
+            with suppress(OSError):
+                path.unlink()
+                total -= size
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, float, int]]:
+    for path in folder.iterdir():
+        if path.suffix in (_ENDING, ".part"):
+            with suppress(OSError):
+                status = path.stat()
+                yield path, status.st_mtime, status.st_size

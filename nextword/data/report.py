@@ -1,0 +1,102 @@
+"""The report of ``data check``: numbers, places, and a few sentences of advice.
+
+Every sentence names what was found and the setting that deals with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nextword.core.printable import printable
+
+_LONG_LINE = 1_000_000
+_MANY_DUPLICATES = 0.05
+_MANY_UNSEEN = 0.1
+
+
+@dataclass(frozen=True)
+class Longest:
+    """The longest line and where it is."""
+
+    bytes: int
+    source: str
+    line: int
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What a text is like, and what looks wrong with it."""
+
+    lines: int
+    blank_lines: int
+    words: int
+    types: int  # different words
+    bytes: int
+    documents: int
+    duplicate_lines: int  # lines that repeat an earlier one, blank ones apart
+    longest_line: Longest
+    unknown_curve: tuple[float, ...]  # share of unseen words in the second tenth, the third, …
+    odd_characters: dict[str, int]
+    problems: tuple[str, ...]  # with file:line:column
+    notes: tuple[str, ...]
+    advice: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        longest = self.longest_line
+        rows = [
+            f"{self.lines:,} lines ({self.blank_lines:,} blank, {self.duplicate_lines:,} repeated), "
+            f"{self.words:,} words ({self.types:,} different), {self.bytes:,} bytes, "
+            f"{self.documents:,} documents",
+            f"longest line: {longest.bytes:,} bytes ({longest.source}:{longest.line})",
+        ]
+        if self.unknown_curve:
+            shown = " ".join(f"{100 * share:.1f}%" for share in self.unknown_curve)
+            rows.append(f"unseen words in each further tenth: {shown}")
+        rows += [f"{name}: {count:,}" for name, count in self.odd_characters.items()]
+        rows += [f"problem: {problem}" for problem in self.problems]
+        rows += [f"note: {note}" for note in self.notes]
+        rows += [f"advice: {sentence}" for sentence in self.advice]
+        return "\n".join(printable(row) for row in rows)
+
+
+def advise(
+    counts: Mapping[str, int],
+    curve: tuple[float, ...],
+    longest: Longest,
+    odd: Mapping[str, int],
+    has_problems: bool,
+) -> list[str]:
+    """Sentences about what to do, the most important first."""
+    say = []
+    if has_problems:
+        say.append("repair the problems first: training stops at the first of them")
+    full = counts["lines"] - counts["blank_lines"]
+    if full and counts["duplicate_lines"] > _MANY_DUPLICATES * full:
+        share = counts["duplicate_lines"] / full
+        say.append(f"{share:.0%} of the lines repeat earlier ones; figures are more honest without them")
+    if longest.bytes > _LONG_LINE:
+        say.append(
+            f"the longest line has {longest.bytes:,} bytes; break it up where lines should be sentences"
+        )
+    if curve and curve[-1] > _MANY_UNSEEN:
+        say.append(
+            f"{curve[-1]:.0%} of the words in the last tenth are new; subwords (--tokenizer bpe) "
+            "or characters suit such a text better than words"
+        )
+    if counts["words"] and counts["types"] > 1_000_000:
+        say.append("more than a million words are different; limit them with --set text.max_vocab=200000")
+    if odd.get("odd spaces"):
+        say.append("no-break and other Unicode spaces do not part words; replace them if they should")
+    if odd.get("zero-width characters"):
+        say.append("zero-width characters and soft hyphens make equal-looking words different; remove them")
+    if odd.get("replacement characters"):
+        say.append("U+FFFD stands where a character was lost before; look for a better copy of the text")
+    if odd.get("control characters"):
+        say.append("there are control characters, perhaps terminal codes; remove them")
+    return say
