@@ -5,13 +5,15 @@ module (Heafield 2011); the code is our own. All logarithms are to base 10. Beyo
 folder or name too, `Model.score_many` scores a list of sentences at once, `Model.vocab_index` gives a word's
 number, and errors are both `OSError`, as there, and `NextwordError`.
 
-One sentence is scored in plain Python, so that loading is quick; what was computed once is remembered, within
-bounds. KenLM's own binary files cannot be read: give the ARPA file they were built from.
+Sentences are scored in plain Python at first, so that loading is quick, and what was computed once is
+remembered, within bounds; after some hundred kilobytes of text the compiled scorer takes over. KenLM's own
+binary files cannot be read: give the ARPA file they were built from.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from functools import total_ordering
 from pathlib import Path
@@ -19,12 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import END, SPECIALS, START, UNKNOWN, PackedScorer
+from nextword.core.contracts import END, SPECIALS, START, UNKNOWN, Block, PackedScorer
 from nextword.core.errors import NextwordError, RunError
 from nextword.formats.arpa import read_arpa
 from nextword.formats.walk import Context, ContractWalk, TrieWalk, Walk
 from nextword.ngram.model import NgramModel
 from nextword.text.vocab import FIRST_WORD, Vocabulary, escape
+from nextword.text.words import WordTokenizer
 
 __all__ = [
     "ARPALoadComplain",
@@ -38,7 +41,10 @@ __all__ = [
 ]
 
 Text = str | bytes
+Array = np.ndarray[Any, np.dtype[Any]]
 _LN10 = float(np.log(10.0))
+PLAIN_LETTERS = 300_000  # so much text is scored before the compiled scorer is loaded
+_NOT_PLAIN = (*(name.encode() for name in SPECIALS), b"\r", b"\0", b"\v", b"\f")
 _MISSING_UNKNOWN = -100.0  # KenLM's log10 p of an unknown word where the file has no <unk>
 
 
@@ -125,19 +131,22 @@ class State:
 class Model:
     """A language model from an ARPA file (plain or gzipped), a run's folder, or a run's name."""
 
-    __slots__ = ("_begin", "_index", "_model", "_null", "_walk", "path")
+    __slots__ = (
+        "_begin", "_compiled", "_index", "_model", "_null", "_plain_left", "_vocabulary", "_walk", "path",
+    )  # fmt: skip
 
     def __init__(self, path: Text | os.PathLike[str], config: Config | None = None) -> None:
         if not isinstance(path, str | bytes | os.PathLike):
             raise TypeError(f"Cannot convert {type(path)} to string")
         name = os.fsdecode(path)
         try:
-            found, vocabulary, self._model, self._walk = _load(name)
+            found, self._vocabulary, self._model, self._walk = _load(name)
         except NextwordError as error:
             raise ModelError(f"Cannot read model '{name}' ({error})") from error
         self.path: bytes = os.fsencode(os.path.abspath(found))
-        self._index = _shown_index(vocabulary)
+        self._index = _shown_index(self._vocabulary)
         self._begin, self._null = self._walk.begin(), self._walk.null()
+        self._plain_left = PLAIN_LETTERS
 
     @property
     def order(self) -> int:
@@ -147,6 +156,11 @@ class Model:
     def score(self, sentence: Text, bos: bool = True, eos: bool = True) -> float:
         """log10 p of a sentence; ``bos``: it begins here; ``eos``: ``</s>`` is predicted after it."""
         find, advance = self._index.get, self._walk.advance
+        if self._plain_left <= 0:
+            ids = [find(word, UNKNOWN) for word in _as_bytes(sentence).split()]
+            if eos:
+                ids.append(END)
+            return self._compiled(ids, bool(bos))
         context, total = self._begin if bos else self._null, 0.0
         for word in _as_bytes(sentence).split():
             index = find(word, UNKNOWN)
@@ -155,33 +169,51 @@ class Model:
             context = step[2]
         if eos:
             total += (context.steps.get(END) or advance(context, END))[0]
+        self._plain_left -= len(sentence)
+        if self._plain_left <= 0:
+            self._compile()
         return total
+
+    def _compile(self) -> None:
+        """Many sentences pay for the compiled scorer; a model of another kind stays as it is."""
+        if isinstance(self._walk, TrieWalk):
+            self._compiled = self._walk.compiled()
+        else:
+            self._plain_left = sys.maxsize
 
     def score_many(self, sentences: Iterable[Text], bos: bool = True, eos: bool = True) -> list[float]:
         """`score` of each sentence; many at once go through the compiled scorer, on all cores."""
         listed = list(sentences)
         if not (bos and eos and isinstance(self._model, PackedScorer)):
             return [self.score(sentence, bos, eos) for sentence in listed]
-        find = self._index.get
-        ids: list[int] = []
-        starts: list[int] = []
-        for sentence in listed:
-            starts.append(len(ids))
-            ids.append(START)
-            ids += [find(word, UNKNOWN) for word in _as_bytes(sentence).split()]
-            ids.append(END)
         if not listed:
             return []
-        packed = np.array(ids, dtype=np.int32)
+        packed = self._packed([_as_bytes(sentence) for sentence in listed])
+        starts = np.flatnonzero(packed == START)
+        alone = len(starts) == len(listed)  # no START within a sentence
         with np.errstate(invalid="ignore"):
-            totals = np.add.reduceat(self._model.score_packed(packed), starts) / _LN10
-        # A word without probability, or START within a sentence, has a value by convention: see `score`.
-        extra = np.add.reduceat(packed == START, starts) > 1
-        again = np.flatnonzero(extra | ~np.isfinite(totals))
+            totals = np.add.reduceat(self._model.score_packed(packed), starts) / _LN10 if alone else None
+        if totals is None:
+            return [self.score(sentence) for sentence in listed]
         scores: list[float] = totals.tolist()
-        for row in again.tolist():
+        for row in np.flatnonzero(~np.isfinite(totals)).tolist():  # a word without probability: see `score`
             scores[row] = self.score(listed[row])
         return scores
+
+    def _packed(self, sentences: list[bytes]) -> Array:
+        """``START w … END`` of every sentence; much plain text goes through the compiled word scanner."""
+        text = b"\n".join(sentences) + b"\n"
+        plain = text.count(b"\n") == len(sentences) and not any(part in text for part in _NOT_PLAIN)
+        if plain and len(text) >= PLAIN_LETTERS:
+            blocks = WordTokenizer(self._vocabulary).encode_blocks([Block(text, True)], threads=2)
+            return np.concatenate([encoded.ids for encoded in blocks])
+        find = self._index.get
+        ids: list[int] = []
+        for sentence in sentences:
+            ids.append(START)
+            ids += [find(word, UNKNOWN) for word in sentence.split()]
+            ids.append(END)
+        return np.array(ids, dtype=np.int32)
 
     def perplexity(self, sentence: Text) -> float:
         """Perplexity of a sentence, ``</s>`` counted; do not write ``<s>`` or ``</s>`` yourself."""

@@ -127,35 +127,35 @@ def format_lines(out, numbers, backoffs, words, parents, prefixes, arena, offset
 # ---- reading --------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _hash(data, start, stop):
-    value = np.uint64(0xCBF29CE484222325)
+    value = U64(0xCBF29CE484222325)
     for i in range(start, stop):
-        value = (value ^ np.uint64(data[i])) * np.uint64(0x100000001B3)
-    return value ^ (value >> np.uint64(29))
+        value = (value ^ U64(data[i])) * U64(0x100000001B3)
+    return value ^ (value >> U64(29))
 
 
 @njit(cache=True, nogil=True)
 def fill_table(arena, offsets, table):
     """Put every word into an open-addressing table of ids (-1: free); its size is a power of two."""
-    mask = np.uint64(len(table) - 1)
+    mask = U64(len(table) - 1)
     for word in range(len(offsets) - 1):
         slot = _hash(arena, offsets[word], offsets[word + 1]) & mask
         while table[slot] >= 0:
-            slot = (slot + np.uint64(1)) & mask
+            slot = (slot + U64(1)) & mask
         table[slot] = word
 
 
 @njit(cache=True, nogil=True)
 def _find(data, start, stop, arena, offsets, table):
-    mask = np.uint64(len(table) - 1)
+    mask = U64(len(table) - 1)
     slot = _hash(data, start, stop) & mask
     while True:
         word = table[slot]
         if word < 0:
             return -1
-        first = offsets[word]
-        if offsets[word + 1] - first == stop - start:
+        first = offsets[U64(word)]
+        if offsets[U64(word) + U64(1)] - first == stop - start:
             same = True
             for b in range(stop - start):
                 if data[start + b] != arena[first + b]:
@@ -163,99 +163,112 @@ def _find(data, start, stop, arena, offsets, table):
                     break
             if same:
                 return word
-        slot = (slot + np.uint64(1)) & mask
+        slot = (slot + U64(1)) & mask
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _same(data, one, other, size):
+    """Whether two pieces of the text are equal."""
+    for b in range(size):  # noqa: SIM110 - a compiled loop
+        if data[one + b] != data[other + b]:
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True)
-def _number(data, start, stop):
-    """The decimal number in a field, and whether it is one."""
+def _number(data, start, stop, powers):
+    """The decimal number in a field, and whether it is one. ``powers``: 10 to the power of 0 … 18."""
     at, negative = start, False
     if at < stop and (data[at] == _MINUS or data[at] == _PLUS):
         negative = data[at] == _MINUS
-        at += 1
-    value, digits, scale = 0.0, 0, 0
+        at += U64(1)
+    digits, decimals, whole, first = U64(0), 0, 0.0, at
     while at < stop and _ZERO <= data[at] <= _ZERO + 9:
-        value = value * 10.0 + (data[at] - _ZERO)
-        digits += 1
-        at += 1
+        whole = whole * 10.0 + (data[at] - _ZERO)
+        at += U64(1)
+    some = at > first
     if at < stop and data[at] == _POINT:
-        at += 1
+        at += U64(1)
+        first = at
         while at < stop and _ZERO <= data[at] <= _ZERO + 9:
-            if scale > -18:  # more decimals do not change a float32
-                value = value * 10.0 + (data[at] - _ZERO)
-                scale -= 1
-            digits += 1
-            at += 1
-    if digits == 0:
-        return 0.0, False
-    if at < stop and (data[at] == 101 or data[at] == 69):  # e or E
-        at += 1
-        minus, power, many = False, 0, 0
+            if decimals < 18:  # more do not change a float32
+                digits = digits * U64(10) + U64(data[at] - _ZERO)
+                decimals += 1
+            at += U64(1)
+        some |= at > first
+    value = whole + np.float64(digits) / powers[decimals]
+    if some and at < stop and (data[at] == 101 or data[at] == 69):  # e or E
+        at += U64(1)
+        minus, power, first = False, 0, at
         if at < stop and (data[at] == _MINUS or data[at] == _PLUS):
             minus = data[at] == _MINUS
-            at += 1
+            at += U64(1)
+            first = at
         while at < stop and _ZERO <= data[at] <= _ZERO + 9:
-            power = min(power * 10 + (data[at] - _ZERO), 10_000)
-            many += 1
-            at += 1
-        if many == 0:
-            return 0.0, False
-        scale += -power if minus else power
-    if scale < 0:
-        value /= 10.0 ** float(-scale)
-    elif scale > 0:
-        value *= 10.0 ** float(scale)
-    return -value if negative else value, at == stop and value < 1e300
+            power = min(power * 10 + np.int64(data[at] - _ZERO), 10_000)
+            at += U64(1)
+        some = at > first
+        value *= 10.0 ** float(-power if minus else power)
+    return -value if negative else value, some and at == stop and value < 1e300
 
 
 @njit(cache=True, nogil=True)
-def parse_lines(data, start, end, highest, arena, offsets, table, rows, probs, backoffs):
+def parse_lines(data, start, end, highest, arena, offsets, table, powers, rows, probs, backoffs):
     """Parse n-gram lines into arrays that have a place for each; returns -1, or the byte of a bad line.
 
-    What is wrong with a bad line is not said here: `arpa_lines.parse_line` and its caller do that.
+    A word that stands at the same place as in the line before is not looked up again: in sorted files, from
+    first to last word or from last to first, most are. What is wrong with a bad line is not said here:
+    `arpa_lines.parse_line` and its caller do that.
     """
     n = rows.shape[1]
-    at, row = start, 0
+    before = np.zeros(n, np.uint64)  # where the words of the line before are
+    sizes = np.full(n, U64(0xFFFFFFFF))
+    at, end, row = U64(start), U64(end), 0
     while at < end:
         line = at
         if row >= len(probs):
-            return line
+            return np.int64(line)
         field, backoff, p = 0, 0.0, 0.0
         while True:
             while at < end and (data[at] == _SPACE or data[at] == _TAB or data[at] == _RETURN):
-                at += 1
+                at += U64(1)
             if at >= end or data[at] == _NEWLINE:
                 break
             first = at
-            while at < end and not (
-                data[at] == _SPACE or data[at] == _TAB or data[at] == _NEWLINE or data[at] == _RETURN
+            while at < end and (
+                data[at] > _SPACE or not (data[at] == _SPACE or 9 <= data[at] <= 10 or data[at] == _RETURN)
             ):
-                at += 1
+                at += U64(1)
             if field == 0:
-                value, fine = _number(data, first, at)
+                value, fine = _number(data, first, at, powers)
                 if not fine or value > 0.0:
-                    return line
+                    return np.int64(line)
                 p = math.exp(value * _LN10)
             elif field <= n:
-                word = _find(data, first, at, arena, offsets, table)
-                if word < 0:
-                    return line
-                rows[row, field - 1] = word
+                size = at - first
+                if row > 0 and size == sizes[field - 1] and _same(data, before[field - 1], first, size):
+                    rows[row, field - 1] = rows[row - 1, field - 1]
+                else:
+                    word = _find(data, first, at, arena, offsets, table)
+                    if word < 0:
+                        return np.int64(line)
+                    rows[row, field - 1] = word
+                before[field - 1], sizes[field - 1] = first, size
             elif field == n + 1:
-                backoff, fine = _number(data, first, at)
+                backoff, fine = _number(data, first, at, powers)
                 if not fine or backoff > _LARGEST or (highest and backoff != 0.0):
-                    return line
+                    return np.int64(line)
             else:
-                return line
+                return np.int64(line)
             field += 1
         if field < n + 1:
-            return line
+            return np.int64(line)
         probs[row] = p
         if not highest:
-            backoffs[row] = math.exp(backoff * _LN10)
+            backoffs[row] = 1.0 if backoff == 0.0 else math.exp(backoff * _LN10)
         row += 1
-        at += 1
-    return -1 if row == len(probs) else end
+        at += U64(1)
+    return -1 if row == len(probs) else np.int64(end)
 
 
 @njit(cache=True, nogil=True)
@@ -281,84 +294,94 @@ def pack(rows, bits, first, last, keys):
 
 
 @njit(cache=True, nogil=True)
+def ascending(rows):
+    """Whether the rows are sorted by their words from first to last; our own files are."""
+    for i in range(1, len(rows)):
+        for k in range(rows.shape[1]):
+            if rows[i - 1, k] != rows[i, k]:
+                if rows[i - 1, k] > rows[i, k]:
+                    return False
+                break
+    return True
+
+
+@njit(cache=True, nogil=True)
 def sort_runs(high, low, order):
-    """Within runs of equal ``high`` keys, put ``order`` into the order of the ``low`` keys (heap sort)."""
+    """Within runs of equal ``high`` keys, sort ``low`` and move ``order`` with it."""
     start = 0
     while start < len(order):
         stop = start + 1
-        while stop < len(order) and high[order[stop]] == high[order[start]]:
+        while stop < len(order) and high[stop] == high[start]:
             stop += 1
-        size = stop - start
-        if size <= 24:
+        if stop - start <= 24:
             for i in range(start + 1, stop):
-                item, j = order[i], i
-                while j > start and low[order[j - 1]] > low[item]:
-                    order[j] = order[j - 1]
+                key, item, j = low[i], order[i], i
+                while j > start and low[j - 1] > key:
+                    low[j], order[j] = low[j - 1], order[j - 1]
                     j -= 1
-                order[j] = item
-        else:
+                low[j], order[j] = key, item
+        else:  # heap sort
+            size = stop - start
             for top in range(size // 2 - 1, -1, -1):
                 _sink(low, order, start, top, size)
-            for last in range(size - 1, 0, -1):
-                order[start], order[start + last] = order[start + last], order[start]
-                _sink(low, order, start, 0, last)
+            for last in range(start + size - 1, start, -1):
+                low[start], low[last] = low[last], low[start]
+                order[start], order[last] = order[last], order[start]
+                _sink(low, order, start, 0, last - start)
         start = stop
 
 
 @njit(cache=True, nogil=True)
 def _sink(low, order, start, top, size):
-    item, hole = order[start + top], top
+    key, item, hole = low[start + top], order[start + top], top
     while 2 * hole + 1 < size:
         child = 2 * hole + 1
-        if child + 1 < size and low[order[start + child + 1]] > low[order[start + child]]:
+        if child + 1 < size and low[start + child + 1] > low[start + child]:
             child += 1
-        if low[order[start + child]] <= low[item]:
+        if low[start + child] <= key:
             break
-        order[start + hole] = order[start + child]
+        low[start + hole], order[start + hole] = low[start + child], order[start + child]
         hole = child
-    order[start + hole] = item
+    low[start + hole], order[start + hole] = key, item
 
 
 @njit(cache=True, nogil=True)
-def link(rows, order, above_rows, above_order, children, parents):
+def link(rows, above_rows, children, parents):
     """One walk along both sorted lists: where the extensions of each shorter n-gram start.
 
     ``parents`` gets the node of each n-gram's prefix, or -1. Returns how many have none, and the first place
-    (in sorted order) that equals its neighbour, or -1.
+    that equals its neighbour, or -1.
     """
     n = rows.shape[1]
     above, missing, twice = 0, 0, -1
     children[0] = 0
-    for i in range(len(order)):
-        row = order[i]
-        if i > 0 and twice < 0:
-            same = True
-            for k in range(n):
-                if rows[row, k] != rows[order[i - 1], k]:
-                    same = False
-                    break
-            if same:
+    for i in range(len(rows)):
+        shared = 0
+        if i > 0:
+            while shared < n and rows[i, shared] == rows[i - 1, shared]:
+                shared += 1
+            if shared == n and twice < 0:
                 twice = i
+        if i > 0 and shared >= n - 1:
+            parents[i] = parents[i - 1]
+            missing += parents[i] < 0
+            continue
         comparison = 1
-        while above < len(above_order):
-            other = above_order[above]
+        while above < len(above_rows):
             comparison = 0
             for k in range(n - 1):
-                if above_rows[other, k] != rows[row, k]:
-                    comparison = -1 if above_rows[other, k] < rows[row, k] else 1
+                if above_rows[above, k] != rows[i, k]:
+                    comparison = -1 if above_rows[above, k] < rows[i, k] else 1
                     break
             if comparison >= 0:
                 break
             above += 1
             children[above] = i
-        if comparison == 0 and above < len(above_order):
-            parents[i] = above
-        else:
-            parents[i] = -1
-            missing += 1
-    while above < len(above_order):
+        parents[i] = above if comparison == 0 else -1
+        missing += comparison != 0
+    while above < len(above_rows):
         above += 1
-        children[above] = len(order)
+        children[above] = len(rows)
     return missing, twice
 
 

@@ -178,7 +178,8 @@ class CompiledReader:
         self.source, self.words, self.kernels = source, words, arpa_kernels
         self.bytes = np.frombuffer(source.data, dtype=np.uint8)
         self.arena = np.frombuffer(b"".join(words.names), dtype=np.uint8)
-        self.offsets = np.concatenate([[0], np.cumsum([len(name) for name in words.names])]).astype(np.int64)
+        self.offsets = np.concatenate([[0], np.cumsum([len(name) for name in words.names])]).astype(np.uint64)
+        self.powers = 10.0 ** np.arange(19)
         self.table = np.full(1 << (2 * len(words.names)).bit_length(), -1, dtype=np.int32)
         arpa_kernels.fill_table(self.arena, self.offsets, self.table)
 
@@ -198,7 +199,7 @@ class CompiledReader:
             def parse(k: int) -> int:
                 place = slice(int(starts[k]), int(starts[k + 1]))
                 result: int = self.kernels.parse_lines(
-                    self.bytes, *pairs[k], highest, self.arena, self.offsets, self.table,
+                    self.bytes, *pairs[k], highest, self.arena, self.offsets, self.table, self.powers,
                     rows[place], probs[place], backoffs[place],
                 )  # fmt: skip
                 return result

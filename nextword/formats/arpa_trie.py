@@ -7,6 +7,8 @@ so that no probability changes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +22,22 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Grams:
-    """The n-grams of one order as they stand in the file: one row of words each."""
+    """The n-grams of one order: one row of words each, as they stand in the file or sorted."""
 
     rows: Array  # int32 [N, n]
     probs: Array  # float32 probabilities
     backoffs: Array  # float32 weights; empty at the highest order
+    origin: Array | None = None  # where each stood in the file; None: in this order
+
+    def take(self, order: Array) -> Grams:
+        """These rows, in this order."""
+        origin = order if self.origin is None else self.origin[order]
+        backoffs = self.backoffs[order] if len(self.backoffs) else self.backoffs
+        return Grams(np.take(self.rows, order, axis=0), self.probs[order], backoffs, origin)
+
+    def where(self, place: int) -> int:
+        """The row of the file that stands at a place."""
+        return place if self.origin is None else int(self.origin[place])
 
 
 class DuplicateError(Exception):
@@ -44,16 +57,20 @@ class MissingContextError(Exception):
 
 
 @dataclass(frozen=True)
-class _Sorted:
-    """One level in sorted order: ``order`` are rows of the file, ``parents`` and ``suffixes`` nodes."""
+class _Links:
+    """How the sorted n-grams of one order hang on those of the order below; -1: not there."""
 
-    order: Array
-    parents: Array
-    suffixes: Array
-    children: Array | None  # of the level above (n-1), now that this one is known
+    parents: Array  # the node of each prefix
+    suffixes: Array  # the node of each n-gram without its first word
+    children: Array  # for each shorter n-gram, where its extensions start
     missing_prefix: int
     missing_suffix: int
-    twice: int
+    twice: int  # the first place that equals the one before it, or -1
+
+    @property
+    def whole(self) -> bool:
+        """Nothing is missing."""
+        return not self.missing_prefix and not self.missing_suffix
 
 
 def build(grams: list[Grams], insert: bool, plain: bool) -> tuple[Trie, int]:
@@ -62,65 +79,69 @@ def build(grams: list[Grams], insert: bool, plain: bool) -> tuple[Trie, int]:
     ``insert=False``: a missing prefix is an error; a missing suffix never is.
     """
     real = [len(level.rows) for level in grams]
-    sort = _sort_plain if plain else _sort_compiled
-    levels = _sort_all(grams, sort)
-    _refuse(levels, grams, insert, real)
-    while any(level.missing_prefix or level.missing_suffix for level in levels[1:]):
-        grams = _closed(grams, levels)  # one round nearly always; below a missing prefix there may be another
-        levels = _sort_all(grams, sort)
-        grams, levels = _without_twins(grams, levels, real, sort)
-    trie = Trie(tuple(_level(n, grams, levels) for n in range(1, len(grams) + 1)))
-    added = sum(len(level.rows) for level in grams) - sum(real)
+    order, link = (_order_plain, _link_plain) if plain else (_order_compiled, _link_compiled)
+    grams = _sort(grams, order)
+    links = _link_all(grams, link)
+    _refuse(grams, links, insert)
+    while not all(level.whole for level in links):
+        # One round nearly always; below a missing prefix there may be another.
+        grams = _sort(_without_twins(_sort(_closed(grams, links), order), real), order)
+        links = _link_all(grams, link)
+    trie = Trie(tuple(_level(n, grams, links) for n in range(1, len(grams) + 1)))
+    added = sum(trie.sizes) - sum(real)
     if added:
-        _fill(trie, levels, real)
+        _fill(trie, grams, links, real)
     return trie, added
 
 
-def _sort_all(grams: list[Grams], sort: Any) -> list[_Sorted]:
+def _sort(grams: list[Grams], order: Callable[[Array, int], Array | None]) -> list[Grams]:
+    """Every order by its words from first to last; several at a time."""
     vocab = len(grams[0].rows)
-    nothing = np.full(vocab, -1, dtype=np.int64)
-    levels = [_Sorted(np.arange(vocab), nothing, np.zeros(vocab, dtype=np.int64), None, 0, 0, -1)]
+
+    def one(level: Grams) -> Grams:
+        found = order(level.rows, vocab)
+        return level if found is None else level.take(found)
+
+    with ThreadPoolExecutor(2) as pool:  # the largest is last: begin with it
+        return [grams[0], *list(pool.map(one, grams[:0:-1]))[::-1]]
+
+
+def _link_all(grams: list[Grams], link: Callable[[int, list[Grams], list[_Links]], _Links]) -> list[_Links]:
+    """The links of the orders 2, 3, …; the first in the list is that of order 2."""
+    links: list[_Links] = []
     for n in range(2, len(grams) + 1):
-        levels.append(sort(n, grams, levels))
-    return levels
+        links.append(link(n, grams, links))
+    return links
 
 
-def _refuse(levels: list[_Sorted], grams: list[Grams], insert: bool, real: list[int]) -> None:
-    for n, level in enumerate(levels, start=1):
-        if level.twice >= 0:
-            first, second = sorted(int(row) for row in level.order[level.twice - 1 : level.twice + 1])
-            raise DuplicateError(n, first, second)
-        if level.missing_prefix and not insert:
-            raise MissingContextError(n, int(level.order[level.parents < 0].min()))
+def _refuse(grams: list[Grams], links: list[_Links], insert: bool) -> None:
+    for n, (level, found) in enumerate(zip(grams[1:], links, strict=True), start=2):
+        if found.twice >= 0:
+            raise DuplicateError(n, *sorted((level.where(found.twice - 1), level.where(found.twice))))
+        if found.missing_prefix and not insert:
+            raise MissingContextError(n, min(map(level.where, np.flatnonzero(found.parents < 0).tolist())))
 
 
-def _sort_plain(n: int, grams: list[Grams], levels: list[_Sorted]) -> _Sorted:
-    """NumPy only: sort, then look every prefix and suffix up in the levels that are already there."""
-    rows, above = grams[n - 1].rows, levels[n - 2]
-    order = np.lexsort(rows.T[::-1])
-    rows = rows[order]
-    trie = [_view(m, grams, levels) for m in range(1, n)]
-    parents = _walk(trie, rows[:, :-1])
-    counts = np.bincount(parents[parents >= 0], minlength=len(above.order))
+# ---- plain ----------------------------------------------------------------------------------------------
+
+
+def _order_plain(rows: Array, vocab: int) -> Array | None:
+    return np.lexsort(rows.T[::-1])
+
+
+def _link_plain(n: int, grams: list[Grams], links: list[_Links]) -> _Links:
+    """NumPy only: look every prefix and suffix up in the orders that are already there."""
+    rows = grams[n - 1].rows
+    levels = []
+    for m in range(1, n):
+        words = grams[m - 1].rows[:, -1]
+        levels.append(Level(words, words, None, links[m - 1].children if m - 1 < len(links) else None))
+    parents, found = _walk(levels, rows[:, :-1]), _walk(levels, rows[:, 1:])
+    counts = np.bincount(parents[parents >= 0], minlength=len(grams[n - 2].rows))
     children = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
-    found = _walk(trie, rows[:, 1:])
     twice = np.flatnonzero((rows[1:] == rows[:-1]).all(axis=1))
-    return _Sorted(
-        order,
-        parents,
-        found,
-        children,
-        int((parents < 0).sum()),
-        int((found < 0).sum()),
-        int(twice[0]) + 1 if len(twice) else -1,
-    )
-
-
-def _view(m: int, grams: list[Grams], levels: list[_Sorted]) -> Level:
-    """Level m as far as `find_children` needs it."""
-    words = grams[m - 1].rows[levels[m - 1].order, -1]
-    children = levels[m].children if m < len(levels) else None
-    return Level(words, words, None, children)
+    absent = int((parents < 0).sum()), int((found < 0).sum())
+    return _Links(parents, found, children, *absent, int(twice[0]) + 1 if len(twice) else -1)
 
 
 def _walk(levels: list[Level], rows: Array) -> Array:
@@ -133,57 +154,58 @@ def _walk(levels: list[Level], rows: Array) -> Array:
     return nodes
 
 
-def _sort_compiled(n: int, grams: list[Grams], levels: list[_Sorted]) -> _Sorted:
-    """Sort on packed words, then one walk along this level and the one above it."""
+# ---- compiled -------------------------------------------------------------------------------------------
+
+
+def _order_compiled(rows: Array, vocab: int) -> Array | None:
+    """What sorts the rows: keys of as many words as fit into 64 bits; None if they are sorted already."""
     from nextword.formats import arpa_kernels as kernels
 
-    rows, above, above_rows = grams[n - 1].rows, levels[n - 2], grams[n - 2].rows
-    order = _order(rows, max(1, int(len(grams[0].rows) - 1).bit_length()))
-    parents = np.empty(len(rows), dtype=np.int64)
-    children = np.empty(len(above.order) + 1, dtype=np.uint64 if len(rows) >= 1 << 32 else np.uint32)
-    missing, twice = kernels.link(rows, order, above_rows, above.order, children, parents)
-    words = rows[order, -1]
-    if n == 2:
-        found = words.astype(np.int64)
-        absent = 0
-    else:
-        found = np.empty(len(rows), dtype=np.int64)
-        links = above.suffixes if not missing else np.append(above.suffixes, -1)  # a missing parent is -1
-        assert above.children is not None
-        absent = kernels.suffixes(words, parents, links, above.children, above_rows[above.order, -1], found)
-    return _Sorted(order, parents, found, children, int(missing), int(absent), int(twice))
-
-
-def _order(rows: Array, bits: int) -> Array:
-    """What sorts the rows by their words from first to last."""
-    from nextword.formats import arpa_kernels as kernels
-
-    n = rows.shape[1]
+    n, bits = rows.shape[1], max(1, (vocab - 1).bit_length())
+    if kernels.ascending(rows):
+        return None
     split = min(n, 64 // bits)
     high = np.empty(len(rows), dtype=np.uint64)
     kernels.pack(rows, bits, 0, split, high)
-    ascending = bool(np.all(high[1:] >= high[:-1]))  # our own files are sorted already
-    order = np.arange(len(rows)) if ascending else np.argsort(high)
-    while split < n:
+    order = np.argsort(high)
+    high = high[order]
+    while split < n:  # within runs of equal keys, by the words that come next
         last = min(n, split + 64 // bits)
         low = np.empty(len(rows), dtype=np.uint64)
         kernels.pack(rows, bits, split, last, low)
+        low = low[order]
         kernels.sort_runs(high, low, order)
-        if last < n:  # very long n-grams: runs of equal rows so far become the next high keys
-            change = np.empty(len(rows), dtype=np.uint64)
-            keys = np.stack([high[order], low[order]], axis=1)
-            change[order] = np.cumsum(np.append(0, (keys[1:] != keys[:-1]).any(axis=1))).astype(np.uint64)
-            high = change
-        split = last
+        changes = np.concatenate([[False], (high[1:] != high[:-1]) | (low[1:] != low[:-1])])
+        high, split = np.cumsum(changes).astype(np.uint64), last
     return order
 
 
-def _closed(grams: list[Grams], levels: list[_Sorted]) -> list[Grams]:
+def _link_compiled(n: int, grams: list[Grams], links: list[_Links]) -> _Links:
+    """One walk along this order and the one below it, both sorted."""
+    from nextword.formats import arpa_kernels as kernels
+
+    rows, above = grams[n - 1].rows, grams[n - 2].rows
+    parents = np.empty(len(rows), dtype=np.int64)
+    children = np.empty(len(above) + 1, dtype=np.uint64 if len(rows) >= 1 << 32 else np.uint32)
+    missing, twice = kernels.link(rows, above, children, parents)
+    words = np.ascontiguousarray(rows[:, -1])
+    if n == 2:
+        return _Links(parents, words.astype(np.int64), children, int(missing), 0, int(twice))
+    found = np.empty(len(rows), dtype=np.int64)
+    suffixes = np.append(links[-1].suffixes, -1)  # the suffix of a missing parent, -1, is missing
+    absent = kernels.suffixes(words, parents, suffixes, links[-1].children, above[:, -1].copy(), found)
+    return _Links(parents, found, children, int(missing), int(absent), int(twice))
+
+
+# ---- what is missing ------------------------------------------------------------------------------------
+
+
+def _closed(grams: list[Grams], links: list[_Links]) -> list[Grams]:
     """The same n-grams and, for each whose prefix or suffix is missing, all pieces of it."""
     extra: list[list[Array]] = [[] for _ in grams]
     for n in range(3, len(grams) + 1):
-        level = levels[n - 1]
-        rows = grams[n - 1].rows[level.order[(level.parents < 0) | (level.suffixes < 0)]]
+        found = links[n - 2]
+        rows = grams[n - 1].rows[(found.parents < 0) | (found.suffixes < 0)]
         for m in range(2, n):
             extra[m - 1] += [rows[:, first : first + m] for first in range(n - m + 1)]
     result = []
@@ -191,39 +213,48 @@ def _closed(grams: list[Grams], levels: list[_Sorted]) -> list[Grams]:
         added = np.unique(np.concatenate(new), axis=0) if new else np.empty((0, n), dtype=np.int32)
         ones = np.ones(len(added), dtype=np.float32)
         weights = old.backoffs if n == len(grams) else np.concatenate([old.backoffs, ones])
-        result.append(Grams(np.concatenate([old.rows, added]), np.concatenate([old.probs, ones]), weights))
+        origin = np.arange(len(old.rows)) if old.origin is None else old.origin
+        origin = np.concatenate([origin, np.full(len(added), _ADDED)])
+        rows, probs = np.concatenate([old.rows, added]), np.concatenate([old.probs, ones])
+        result.append(Grams(rows, probs, weights, origin))
     return result
 
 
-def _without_twins(
-    grams: list[Grams], levels: list[_Sorted], real: list[int], sort: Any
-) -> tuple[list[Grams], list[_Sorted]]:
-    """Drop added rows that the file had already: of two equal neighbours the one that was added."""
+def _without_twins(grams: list[Grams], real: list[int]) -> list[Grams]:
+    """Drop added rows that were there already: of equal neighbours the one that was added."""
     kept = []
-    for level, sorted_, count in zip(grams, levels, real, strict=True):
-        rows = level.rows[sorted_.order]
-        same = np.concatenate([[False], (rows[1:] == rows[:-1]).all(axis=1)])
-        either = np.flatnonzero(same)
-        drop = np.maximum(sorted_.order[either], sorted_.order[either - 1])
+    for level in grams:
+        assert level.origin is not None
+        same = (level.rows[1:] == level.rows[:-1]).all(axis=1)
         keep = np.ones(len(level.rows), dtype=bool)
-        keep[drop[drop >= count]] = False
-        weights = level.backoffs[keep] if len(level.backoffs) else level.backoffs
-        kept.append(Grams(level.rows[keep], level.probs[keep], weights))
-    return kept, _sort_all(kept, sort)
+        added = level.origin == _ADDED
+        keep[1:][same & added[1:]] = False
+        keep[:-1][same & ~added[1:]] = False
+        kept.append(level.take(np.flatnonzero(keep)))
+    return kept
 
 
-def _level(n: int, grams: list[Grams], levels: list[_Sorted]) -> Level:
-    order, level = levels[n - 1].order, grams[n - 1]
-    words = np.ascontiguousarray(level.rows[order, -1], dtype=np.int32)
+_ADDED = 1 << 62  # the origin of a row that the file does not have
+
+
+def _level(n: int, grams: list[Grams], links: list[_Links]) -> Level:
+    level = grams[n - 1]
+    words = np.ascontiguousarray(level.rows[:, -1], dtype=np.int32)
     if n == len(grams):
-        return Level(words, level.probs[order], None, None)
-    return Level(words, level.probs[order], level.backoffs[order], levels[n].children)
+        return Level(words, level.probs, None, None)
+    return Level(words, level.probs, level.backoffs, links[n - 1].children)
 
 
-def _fill(trie: Trie, levels: list[_Sorted], real: list[int]) -> None:
+def _fill(trie: Trie, grams: list[Grams], links: list[_Links], real: list[int]) -> None:
     """Probabilities of added n-grams, shortest first: weight of the prefix times p of the suffix."""
     for n in range(2, trie.order + 1):
-        sorted_, level, above = levels[n - 1], trie.levels[n - 1], trie.levels[n - 2]
-        new = np.flatnonzero(sorted_.order >= real[n - 1])
+        level, above, found, origin = (
+            trie.levels[n - 1],
+            trie.levels[n - 2],
+            links[n - 2],
+            grams[n - 1].origin,
+        )
         assert above.backoffs is not None
-        level.probs[new] = above.backoffs[sorted_.parents[new]] * above.probs[sorted_.suffixes[new]]
+        assert origin is not None
+        new = np.flatnonzero(origin == _ADDED)
+        level.probs[new] = above.backoffs[found.parents[new]] * above.probs[found.suffixes[new]]

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 
-from nextword.core.contracts import START, LanguageModel
+from nextword.core.contracts import START, UNKNOWN, LanguageModel
 from nextword.core.errors import DamagedError
 from nextword.formats.arpa_lines import LN10, ZERO_LOG10
 from nextword.ngram.arrays import Trie
 
+_DAMAGED = "the offsets of the n-gram arrays point outside them; train the run again"
 MAX_STEPS = 400_000  # steps remembered before all are forgotten; about 100 MB
 Step = tuple[float, int, "Context"]  # log10 p, length of the n-gram that gave it, the context after the word
 
@@ -74,6 +76,7 @@ class TrieWalk(_Memory):
     def __init__(self, trie: Trie, zeros: dict[int, float] | None = None) -> None:
         super().__init__()
         self.order = trie.order
+        self._trie = trie
         self._zeros = zeros or {}
         self._words = [_view(level.words) for level in trie.levels]
         self._probs = [_view(level.probs) for level in trie.levels]
@@ -88,6 +91,21 @@ class TrieWalk(_Memory):
         """Nothing was read."""
         return self._context((), ())
 
+    def compiled(self) -> Callable[[list[int], bool], float]:
+        """log10 p of a list of ids, compiled: loading it takes a second, which pays for many sentences."""
+        from nextword.formats.walk_kernels import layout, score
+
+        table = layout(self._trie)
+        unknown, start = (self._zeros.get(word, ZERO_LOG10) for word in (UNKNOWN, START))
+
+        def total(ids: list[int], begin: bool) -> float:
+            found: float = score(table, np.array(ids, dtype=np.int32), begin, unknown, start)
+            if found != found:
+                raise DamagedError(_DAMAGED)
+            return found
+
+        return total
+
     def _context(self, words: tuple[int, ...], nodes: tuple[int, ...]) -> Context:
         found = self._contexts.get(words)
         if found is None:
@@ -100,9 +118,7 @@ class TrieWalk(_Memory):
         try:
             return self._remember(context, word, self._advance(context, word))
         except IndexError as error:
-            raise DamagedError(
-                "the offsets of the n-gram arrays point outside them; train the run again"
-            ) from error
+            raise DamagedError(_DAMAGED) from error
 
     def _advance(self, context: Context, word: int) -> Step:
         contexts, weights = context.key

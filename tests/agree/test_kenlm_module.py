@@ -163,6 +163,17 @@ def test_many_sentences_score_as_one_by_one(model: ours.Model) -> None:
     assert model.score_many([]) == []
 
 
+def test_much_text_at_once_scores_as_line_by_line(model: ours.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [*LINES, "the zyzzy", " the  cat ", "", "x"]
+    expected = [model.score(line) for line in lines]
+    monkeypatch.setattr(ours, "PLAIN_LETTERS", 10)
+    assert model.score_many(lines) == pytest.approx(expected, abs=1e-9)
+    assert model.score_many([line.encode() for line in lines]) == pytest.approx(expected, abs=1e-9)
+    assert model.score_many(["the\ncat", "a\r cat"]) == pytest.approx(
+        [model.score("the cat"), model.score("a cat")]
+    )
+
+
 def test_words_have_numbers(model: ours.Model) -> None:
     assert [model.vocab_index(word) for word in ("<unk>", "<s>", "</s>", "the", b"cat", "zyzzy")] == [
         0,
@@ -186,6 +197,21 @@ def test_remembered_steps_are_bounded_and_change_nothing(
         assert [fresh.score(line) for line in LINES] == expected
         fresh.BaseScore(state, "the", other)
         state, other = other, state
+
+
+def test_the_compiled_scorer_takes_over_with_the_same_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ours, "PLAIN_LETTERS", 100)
+    path = write_model(tmp_path / "x.arpa", random_lines(7, 200, 40), 4)
+    compiled, plain = ours.Model(path), ours.Model(path)
+    compiled.score("w1 " * 50)
+    for line in [*random_lines(8, 100, 50), "", "<s> w1", "w1 </s> w2", "w1 " * 500, "zyzzy"]:
+        for bos in (True, False):
+            for eos in (True, False):
+                plain._plain_left = 10**9
+                assert compiled.score(line, bos, eos) == pytest.approx(plain.score(line, bos, eos), abs=1e-6)
+    assert compiled._plain_left <= 0
 
 
 def test_states_copy_pickle_by_path_and_belong_to_their_model(model: ours.Model) -> None:
