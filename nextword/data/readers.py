@@ -18,7 +18,7 @@ from nextword.data.opening import GZIP, open_binary, read_bytes
 from nextword.data.paths import Source, resolve
 from nextword.data.settings import DataSettings
 
-BLOCK = 1 << 23  # bytes of a block
+BLOCK = 1 << 22  # bytes of a block
 _AHEAD = 1 << 21  # from this many bytes on, the next block is read while the last one is used
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]

@@ -12,7 +12,7 @@ from typing import Protocol, cast
 
 from nextword.core.catalog import SLOTS, find, names, unknown
 from nextword.core.contracts import Block, Tokenizer, Unit
-from nextword.core.errors import ConfigError
+from nextword.core.errors import ConfigError, FormatError
 from nextword.text.files import FILE, FORMAT, load_tokenizer
 from nextword.text.settings import TextSettings
 from nextword.text.vocab import read_word_list
@@ -38,8 +38,11 @@ def tokenizer_from_file(
     file = Path(path)
     if file.is_dir():
         return load_tokenizer(file)
-    with open(file, "rb") as opened:
-        head = opened.read(256)
+    try:
+        with open(file, "rb") as opened:
+            head = opened.read(256)
+    except OSError as error:
+        raise FormatError(f"the tokenizer cannot be read ({error.strerror or error})", str(file)) from error
     if FORMAT.encode() in head or head.lstrip().startswith(b"{") or file.name == FILE:
         return load_tokenizer(file)
     return WordTokenizer.from_words(read_word_list(file), settings, unit or "line")

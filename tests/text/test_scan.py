@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -66,3 +68,17 @@ def test_a_text_that_turns_out_large_goes_over_to_compiled_code() -> None:
         assert switching.scan(chunk).ids.tolist() == slow.scan(chunk).ids.tolist()
     assert isinstance(switching.inner, FastScanner)
     assert switching.joined() == slow.joined()
+
+
+def test_a_small_text_needs_no_compiler() -> None:
+    program = (
+        "import sys\n"
+        "from nextword.core.contracts import Block\n"
+        "from nextword.text.settings import TextSettings\n"
+        "from nextword.text.words import WordTokenizer\n"
+        "made = WordTokenizer.fit([Block(b'a b c' * 1000, True)], TextSettings())\n"
+        "list(made.encode_blocks([Block(b'a b d', True)], costs=True))\n"
+        "print([name for name in ('numba', 'torch', 'tokenizers') if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -19,7 +19,13 @@ from nextword.core.errors import ConfigError, DataError, FormatError
 from nextword.text import files
 from nextword.text.compare import compare
 from nextword.text.files import load_tokenizer
-from nextword.text.fit import check_tokenizer, default_unit, fit_tokenizer, vocabulary_note
+from nextword.text.fit import (
+    check_tokenizer,
+    default_unit,
+    fit_tokenizer,
+    tokenizer_from_file,
+    vocabulary_note,
+)
 from nextword.text.gaps import GapModel
 from nextword.text.settings import TextSettings
 from nextword.text.speller import SYMBOLS, Speller
@@ -92,6 +98,11 @@ def test_every_tokenizer_is_fitted_by_its_name(name: str, tmp_path: Path) -> Non
 def test_an_unknown_tokenizer_is_answered_with_the_nearest() -> None:
     with pytest.raises(ConfigError, match="did you mean 'words'"):
         check_tokenizer("wrods")
+
+
+def test_a_tokenizer_file_that_cannot_be_read_is_our_error(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"none\.json: the tokenizer cannot be read"):
+        tokenizer_from_file(tmp_path / "none.json", TextSettings())
 
 
 def test_a_vocabulary_of_codes_gets_a_note() -> None:
