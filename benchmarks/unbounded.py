@@ -3,8 +3,8 @@
     python benchmarks/unbounded.py IDS.npy TEST.npy [--rounds 3] [--queries 1000] [--folder TMP]
 
 Both are packed ids (START w … END, int32). Ours and the peer alternate in every round; the table gives
-medians of wall and CPU seconds (all processes of the peer included) and the ratios. Build: ids -> suffix array,
-in memory for us; the peer gets the ids as its own file and runs the three steps of its own indexer. Queries:
+medians of wall and CPU seconds (the peer's processes included) and the ratios. Build: ids -> suffix array, in
+memory for us; the peer gets the ids as its own file and runs the three steps of its own indexer. Queries:
 longest match, its count and the count of the next word: `match` of many contexts, `match_packed` of every
 place of a text, against `infgram_prob` call by call. Every answer of the peer is compared with ours.
 The peer has 2 bytes a word: both get the text with its 65,532 most frequent words, the others unknown.
@@ -138,7 +138,7 @@ def main() -> None:
     parser.add_argument("ids", type=Path)
     parser.add_argument("test", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--queries", type=int, default=1000, help="of the peer in a round; ours: 100 times as many")
+    parser.add_argument("--queries", type=int, default=1000, help="of the peer; ours: 100 times as many")
     parser.add_argument("--folder", type=Path, default=None, help="where the peer's files go")
     given = parser.parse_args()
     ids, test = most_frequent(np.load(given.ids), np.load(given.test))
@@ -180,7 +180,8 @@ def report(watch: Watch, ids: int, test: int, count: int) -> None:
     for name, size in (("match", 100 * count), ("match_packed", test), ("query peer", count)):
         fast = [size / seconds for seconds in watch.median(name)]
         label = "infini-gram, infgram_prob" if name == "query peer" else f"queries, nextword {name}"
-        print(f"{label:<34}{fast[0]:>10,.0f}{fast[1]:>10,.0f}{fast[0] / slow[0]:>9.0f}{fast[1] / slow[1]:>9.0f}")
+        ratios = f"{fast[0] / slow[0]:>9.0f}{fast[1] / slow[1]:>9.0f}"
+        print(f"{label:<34}{fast[0]:>10,.0f}{fast[1]:>10,.0f}{ratios}")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ MOST = 255  # `shared` is a byte: so many words or more
 STRIDE = 256
 _SAMPLE = 500_000  # suffixes that discounts are estimated from
 _ROWS = 4096  # windows of marks that are looked at together
-_FILES = ("ids", "order", "shared", "starts", "marks")
+EVERY = 16  # one second word is kept for so many suffixes
+_FILES = ("ids", "order", "shared", "starts", "marks", "seconds")
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class SuffixArray:
     shared: Array  # uint8
     starts: Array  # int64, V+1: where the bucket of each first word begins
     marks: Array  # uint32 [levels, one more than strides]
+    seconds: Array  # int32: the second word of every 16th suffix, where searches in large buckets begin
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -188,6 +190,12 @@ def build(ids: Array, vocab_size: int, levels: int) -> SuffixArray:
     return finished(ids, order.astype(np.uint32), shared, starts, _marks_plain(shared, levels))
 
 
+def seconds(ids: Array, order: Array) -> Array:
+    """The second word of every 16th suffix."""
+    found: Array = ids[np.minimum(order[::EVERY].astype(np.int64) + 1, len(ids) - 1)]
+    return found
+
+
 def sort_plain(ids: Array) -> Array:
     """Places by prefix doubling: ranks by one word, then by two, four, … until all differ.
 
@@ -236,9 +244,12 @@ def strides(n: int) -> int:
     return -(-n // STRIDE)
 
 
-def finished(ids: Array, order: Array, shared: Array, starts: Array, marks: Array) -> SuffixArray:
+def finished(
+    ids: Array, order: Array, shared: Array, starts: Array, marks: Array, words: Array | None = None
+) -> SuffixArray:
     """The arrays, read-only from now on, as they are when they come from a file."""
     arrays = [ids.view(), order, shared, starts.astype(np.int64), marks]
+    arrays.append(seconds(ids, order) if words is None else words)
     for array in arrays:
         array.flags.writeable = False
     return SuffixArray(*arrays)
@@ -260,4 +271,5 @@ def load(folder: Path, vocab_size: int, levels: int) -> SuffixArray:
         raise DamagedError(f"{paths['ids']} does not end with the end of a sequence; train the run again")
     if starts[0] != 0 or starts[-1] != n or np.any(np.diff(starts) < 0):
         raise DamagedError(f"{paths['starts']} does not fit a text of {n:,} ids; train the run again")
-    return finished(np.asarray(ids), np.asarray(order), np.asarray(shared), starts, np.asarray(marks))
+    words = np.asarray(_map(paths["seconds"], ("<i4",), -(-n // EVERY)))
+    return finished(np.asarray(ids), np.asarray(order), np.asarray(shared), starts, np.asarray(marks), words)

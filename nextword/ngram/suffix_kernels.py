@@ -109,6 +109,33 @@ def _by_position(keys, places, a, b, stack):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def reach(bits):  # type: ignore[no-untyped-def]
+    """How many words are looked at before ranks take over: the first, and then whole keys."""
+    width = 64 // bits
+    return 1 + width * ((DEEP - 1 + width - 1) // width)
+
+
+@njit(cache=True, nogil=True)
+def _pair(ids, positions, shared, r, depth, deep):  # type: ignore[no-untyped-def]
+    """Sort two suffixes, equal in `depth` words, word by word; 1 if they are equal in `deep` words."""
+    a, b = np.int64(positions[r]), np.int64(positions[r + 1])
+    while depth < deep and ids[a + depth] == ids[b + depth]:
+        depth += 1
+        if ids[a + depth - 1] == _END:
+            if a > b:
+                positions[r], positions[r + 1] = b, a
+            shared[r + 1] = depth
+            return 0
+    if depth == deep:
+        shared[r + 1] = _OPEN
+        return 1
+    if ids[a + depth] > ids[b + depth]:
+        positions[r], positions[r + 1] = b, a
+    shared[r + 1] = depth
+    return 0
+
+
+@njit(cache=True, nogil=True)
 def sort_buckets(ids, bits, low, high, starts, positions, shared):  # type: ignore[no-untyped-def]
     """Sort the buckets of the words low … high-1 by up to `DEEP` words; how many suffixes stay open?"""
     largest = 1
@@ -121,7 +148,8 @@ def sort_buckets(ids, bits, low, high, starts, positions, shared):  # type: igno
     stack, buckets = np.empty((64, 2), np.int64), np.empty(1 << _DIGIT, np.int64)
     width = 64 // bits
     windows = np.empty((_BLOCK, width), np.int32)
-    left = 0
+    todo = np.empty((DEEP + 2, 4), np.int64)  # ranges whose open groups are to be sorted, and from which word
+    left, deep = 0, reach(bits)
     for word in range(low, high):
         a, b = starts[word], starts[word + 1]
         if a == b:
@@ -130,26 +158,31 @@ def sort_buckets(ids, bits, low, high, starts, positions, shared):  # type: igno
         if word == _END:
             shared[a + 1 : b] = 1
             continue
-        opened = _refine(
-            ids, positions, shared, a, b, 1, width, bits,
-            keys, keys2, places, places2, stack, buckets, windows,
-        )  # fmt: skip
-        depth = 1 + width
-        while depth < DEEP and opened > 0:
-            opened = 0
-            r = a
-            while r < b:
-                e = r + 1
-                while e < b and shared[e] == _OPEN:
-                    e += 1
-                if e - r > 1:
-                    opened += _refine(
-                        ids, positions, shared, r, e, depth, width, bits,
-                        keys, keys2, places, places2, stack, buckets, windows,
-                    )  # fmt: skip
-                r = e
-            depth += width
-        left += opened
+        todo[0, 0], todo[0, 1], todo[0, 2], todo[0, 3] = a, b, 1, 1
+        levels = 1
+        while levels > 0:  # depth first: what was just sorted is still near
+            r, end, depth = todo[levels - 1, 0], todo[levels - 1, 1], todo[levels - 1, 2]
+            whole = todo[levels - 1, 3] == 1  # the bucket itself, not yet looked at
+            if r >= end:
+                levels -= 1
+                continue
+            e = end if whole else r + 1
+            while e < end and shared[e] == _OPEN:
+                e += 1
+            todo[levels - 1, 0] = e
+            if e - r == 2:
+                left += _pair(ids, positions, shared, r, depth, deep)
+            elif e - r > 2:
+                opened = _refine(
+                    ids, positions, shared, r, e, depth, width, bits,
+                    keys, keys2, places, places2, stack, buckets, windows,
+                )  # fmt: skip
+                if opened > 0 and depth + width < deep:
+                    todo[levels, 0], todo[levels, 1] = r, e
+                    todo[levels, 2], todo[levels, 3] = depth + width, 0
+                    levels += 1
+                elif opened > 0:
+                    left += opened
     return left
 
 
@@ -178,7 +211,7 @@ def double(positions, shared, ranks, depth):  # type: ignore[no-untyped-def]
             groups += 1
             largest = max(largest, e - r)
         r = e
-    todo = np.empty((max(1, groups), 2), np.int64)
+    todo = np.empty((max(1, groups), 2), np.uint32)
     groups, r = 0, 0
     while r < n:
         e = r + 1
@@ -195,12 +228,12 @@ def double(positions, shared, ranks, depth):  # type: ignore[no-untyped-def]
         more = 0
         for g in range(groups):
             more += _split(
-                positions, ranks, todo[g, 0], todo[g, 1], depth, keys, keys2, places, places2, stack, buckets
+                positions, ranks, np.int64(todo[g, 0]), np.int64(todo[g, 1]), depth, keys, keys2, places, places2, stack, buckets
             )
-        rest = np.empty((max(1, more), 2), np.int64)
+        rest = np.empty((max(1, more), 2), np.uint32)
         more = 0
         for g in range(groups):
-            a, b = todo[g, 0], todo[g, 1]
+            a, b = np.int64(todo[g, 0]), np.int64(todo[g, 1])
             while a < b:  # parts of the group that are still equal have one rank
                 e = a + 1
                 while e < b and ranks[positions[e]] == ranks[positions[a]]:

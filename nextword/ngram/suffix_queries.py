@@ -18,15 +18,15 @@ from numba import njit
 from nextword.core.contracts import END, START
 from nextword.ngram import kernels, suffix_kernels
 from nextword.ngram.fast import cores, even_edges, in_ranges
-from nextword.ngram.suffix import STRIDE, SuffixArray, finished, strides
+from nextword.ngram.suffix import EVERY, STRIDE, SuffixArray, finished, strides
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _END, _START = END, START
-_STRIDE = STRIDE
+_STRIDE, _EVERY = STRIDE, EVERY
 _MOST = 255
 BLOCK = 2048  # words that go through the lengths together
 _ROUNDS = 3  # of halving, before finished searches are taken out
-_NEAR = 48  # so far the end of an interval is looked for step by step
+_NEAR = 32  # so far the end of an interval is looked for step by step
 
 
 def build(ids: Array, vocab_size: int, levels: int) -> SuffixArray:
@@ -45,8 +45,7 @@ def build(ids: Array, vocab_size: int, levels: int) -> SuffixArray:
         ), even_edges(starts, 16 * cores()))  # fmt: skip
         parts = np.linspace(0, n, 4 * cores() + 1).astype(np.int64)
         if sum(left):
-            width = 64 // bits
-            depth = 1 + width * -(-(suffix_kernels.DEEP - 1) // width)
+            depth = suffix_kernels.reach(bits)
             ranks = np.empty(n, dtype=np.uint32)
             in_ranges(pool, lambda a, b: suffix_kernels.rank(order, shared, a, b, ranks), parts)
             suffix_kernels.double(order, shared, ranks, depth)
@@ -59,53 +58,94 @@ def build(ids: Array, vocab_size: int, levels: int) -> SuffixArray:
 
 
 @njit(cache=True, nogil=True)
+def _halve(ids, order, depth, going, base, size, wanted, place, found):  # type: ignore[no-untyped-def]
+    """found[place] = the first suffix from `base` on, of `size`, whose word at `depth` is not smaller.
+
+    All searches go on together, so that their cache misses overlap; False if the file is damaged.
+    """
+    top = len(ids) - 1
+    bad = False
+    while going > 0:
+        for _ in range(_ROUNDS):
+            for q in range(going):
+                half = size[q] >> 1
+                middle = base[q] + half
+                at = np.int64(order[min(middle, top)]) + depth
+                bad |= (at > top) & (size[q] > 0)
+                smaller = (ids[min(at, top)] < wanted[q]) & (size[q] > 0)
+                base[q] = middle + 1 if smaller else base[q]
+                size[q] = size[q] - half - 1 if smaller else half
+        kept = 0
+        for q in range(going):  # take out what is finished
+            found[place[q]] = base[q]  # for the time being, where more is left
+            base[kept], size[kept], wanted[kept], place[kept] = base[q], size[q], wanted[q], place[q]
+            kept += size[q] > 0
+        going = kept
+    return not bad
+
+
+@njit(cache=True, nogil=True)
+def _narrow(seconds, count, base, size, wanted):  # type: ignore[no-untyped-def]
+    """Searches for a second word: down to a few suffixes by the words that are kept, which lie together."""
+    for q in range(count):
+        a = (base[q] + _EVERY - 1) // _EVERY
+        b = (base[q] + size[q] + _EVERY - 1) // _EVERY
+        low, high = a, b
+        while low < high:
+            middle = (low + high) >> 1
+            if seconds[middle] < wanted[q]:
+                low = middle + 1
+            else:
+                high = middle
+        end = low * _EVERY if low < b else base[q] + size[q]
+        base[q] = (low - 1) * _EVERY + 1 if low > a else base[q]
+        size[q] = end - base[q]
+
+
+@njit(cache=True, nogil=True)
 def extend_block(  # type: ignore[no-untyped-def]
-    ids, order, shared, depth, words, first, count, low, high, new_low, new_high, base, size, place
+    ids, order, shared, seconds, depth, words, first, count, low, high, new_low, new_high, work
 ):
     """Intervals of `depth` words before each of `count` words -> intervals with that word; False if damaged.
 
     Column i is after i words of the block, column 0 before it. What is not there is an empty interval.
     """
+    base, size, wanted, place = work[0], work[1], work[2], work[3]
+    asked, there = work[4], work[5]
     top = len(ids) - 1
     left = 0
     for i in range(count):
         new_low[i + 1] = 0
         new_high[i + 1] = 0
         word = words[first + i]
-        base[left], size[left], place[left] = low[i], high[i] - low[i], i
         after_end = i > 0 and words[first + i - 1] == _END
+        base[left], size[left], wanted[left] = low[i], high[i] - low[i], word
+        place[left], asked[left] = i + 1, i
         left += (high[i] > low[i]) & (word >= 0) & (word != _START) & (not after_end)
-    going = left
-    bad = False
-    while going > 0:
-        for _ in range(_ROUNDS):  # halve every range
-            for q in range(going):
-                half = size[q] >> 1
-                middle = base[q] + half
-                at = np.int64(order[min(middle, top)]) + depth
-                bad |= (at > top) & (size[q] > 0)
-                smaller = (ids[min(at, top)] < words[first + place[q]]) & (size[q] > 0)
-                base[q] = middle + 1 if smaller else base[q]
-                size[q] = size[q] - half - 1 if smaller else half
-        kept = 0
-        for q in range(going):  # the first word that is not smaller is found
-            new_low[place[q] + 1] = base[q]  # for the time being, where more is left
-            base[kept], size[kept], place[kept] = base[q], size[q], place[q]
-            kept += size[q] > 0
-        going = kept
-    if bad:
+    if depth == 1:
+        _narrow(seconds, left, base, size, wanted)
+    if not _halve(ids, order, depth, left, base, size, wanted, place, new_low):
         return False
-    for i in range(count):  # is it the word itself?
-        at = min(new_low[i + 1], top)
-        place[i] = ids[min(np.int64(order[at]) + depth, top)]
-    for i in range(count):
-        after_end = i > 0 and words[first + i - 1] == _END
+    for q in range(left):  # is it the word itself?
+        there[q] = ids[min(np.int64(order[min(new_low[asked[q] + 1], top)]) + depth, top)]
+    going = 0
+    for q in range(left):
+        i = asked[q]
         start, end, word = new_low[i + 1], high[i], words[first + i]
-        if low[i] < end and start < end and place[i] == word and word != _START and not after_end:
-            new_high[i + 1] = _last(ids, order, shared, start, end, depth, word)
-        else:
+        if start == end or there[q] != word:
             new_low[i + 1] = 0
-    return True
+            continue
+        r = start + 1
+        if depth < _MOST:
+            while r < end and r - start < _NEAR and shared[r] > depth:
+                r += 1
+        new_high[i + 1] = r
+        if r < end and (depth >= _MOST or shared[r] > depth):  # the end is further away
+            base[going], size[going], wanted[going], place[going] = r, end - r, word + 1, i + 1
+            going += 1
+    if depth == 1:
+        _narrow(seconds, going, base, size, wanted)
+    return _halve(ids, order, depth, going, base, size, wanted, place, new_high)
 
 
 @njit(cache=True, nogil=True)
@@ -297,12 +337,12 @@ def settle(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def walk(  # type: ignore[no-untyped-def]
-    ids, order, shared, starts, marks, words, first, last, low, high, long, unigrams, weights,
+    ids, order, shared, starts, marks, seconds, words, first, last, low, high, long, unigrams, weights,
     p, lengths, totals, hits,
 ):
     """Search the words first … last-1 of a stream; ``low``, ``high`` and ``long`` carry the state."""
     levels = len(marks)
-    base, size, place = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+    work = np.empty((6, BLOCK), np.int64)
     for block in range(first, last, BLOCK):
         count = min(BLOCK, last - block)
         for i in range(count):
@@ -311,8 +351,8 @@ def walk(  # type: ignore[no-untyped-def]
             high[1, i + 1] = starts[word + 1] if word >= 0 else 0
         for k in range(1, levels + 1):
             if not extend_block(
-                ids, order, shared, k, words, block, count,
-                low[k], high[k], low[k + 1], high[k + 1], base, size, place,
+                ids, order, shared, seconds, k, words, block, count,
+                low[k], high[k], low[k + 1], high[k + 1], work,
             ):
                 return False
         if not settle(

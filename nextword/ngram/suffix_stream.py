@@ -26,7 +26,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Carry = tuple[Array, Array, Array]  # the intervals of a block, and the longest match
 _PIECE = 1 << 14  # words a thread takes at a time
 _QUERIES = 1 << 12  # queries a thread takes at a time
-_FEW = 4  # words of a context that are looked at first
+_FEW = 5  # words of a context that are looked at first
 _TIMES = 4  # more are looked at each time
 
 
@@ -49,7 +49,7 @@ class Searcher:
         """Search the words first … last-1 and keep what is found at their places."""
         text = self.model.text
         if not walk(
-            text.ids, text.order, text.shared, text.starts, text.marks, words, first, last,
+            text.ids, text.order, text.shared, text.starts, text.marks, text.seconds, words, first, last,
             *(self.carry() if carry is None else carry), self.model.unigrams_V, self.weights,
             self.p, self.lengths, self.totals, self.hits,
         ):  # fmt: skip
@@ -88,14 +88,11 @@ def score(
     return p_BT, UnboundedState(low_BK, high_BK, long_B3)
 
 
-def match(model: UnboundedModel, contexts: Sequence[Array], words: Array) -> Matches:
-    """The longest match of each context, and how often each word followed it."""
-    count = len(contexts)
-    results = [np.zeros(count, dtype=np.int64) for _ in range(3)]
-    sizes = np.array([len(context) for context in contexts], dtype=np.int64)
-    flat = np.concatenate([*contexts, np.empty(0, dtype=np.int32)]).astype(np.int32)
-    ends, words = np.cumsum(sizes), np.asarray(words, dtype=np.int32)
-    asked, few = np.arange(count), _FEW
+def match(model: UnboundedModel, flat: Array, sizes: Array, words: Array) -> Matches:
+    """The longest match of each context, and how often each word followed it; contexts lie end to end."""
+    results = [np.zeros(len(sizes), dtype=np.int64) for _ in range(3)]
+    ends = np.cumsum(sizes)
+    asked, few = np.arange(len(sizes)), _FEW
     while len(asked):
         taken = np.minimum(sizes[asked], few)
         stream, places = _stream(flat, ends[asked], taken, words[asked])

@@ -39,7 +39,7 @@ Mixing = Literal["absolute", "witten-bell", "none"]
 _FACTS = "unbounded.json"
 _DISCOUNT = 0.75  # where the text is too small to estimate it
 _PLAIN = 50_000  # so few words are searched in plain NumPy, which needs no compiled kernel
-_BYTES, _BASE = 18, 220_000_000  # memory that building takes for each id, and before any
+_BYTES, _BASE = 22, 200_000_000  # memory that building takes for each id, and before any
 
 
 class UnboundedSettings(Settings):
@@ -153,9 +153,11 @@ class UnboundedModel:
         """The longest match of each context, and how often each word followed it: many queries at once."""
         from nextword.ngram import suffix_stream  # compiled
 
-        for ids in (*contexts, words):
-            self._check_ids(np.asarray(ids))
-        return suffix_stream.match(self, contexts, words)
+        sizes = np.fromiter((len(context) for context in contexts), dtype=np.int64, count=len(contexts))
+        flat = np.concatenate([*contexts, np.empty(0, dtype=np.int32)]).astype(np.int32)
+        for ids in (flat, np.asarray(words)):
+            self._check_ids(ids)
+        return suffix_stream.match(self, flat, sizes, np.asarray(words, dtype=np.int32))
 
     def evidence(self, context: Sequence[int] | Array, top: int = 10) -> Evidence:
         """What the training text says about a context (START first, where it begins a sequence)."""

@@ -255,7 +255,7 @@ def test_facts_that_do_not_fit_are_damage(tmp_path, facts):
         FAMILY.load(open_run(tmp_path / "run"), UnboundedSettings(), tokenizer)
 
 
-@given(st.sampled_from(["ids", "order", "shared", "starts", "marks"]), st.integers(0, 2**32 - 1), st.data())
+@given(st.sampled_from(["ids", "order", "shared", "starts", "marks", "seconds"]), st.integers(0, 2**32 - 1), st.data())
 @settings(max_examples=80, deadline=None)
 def test_damaged_arrays_give_our_error_or_a_number_but_never_a_crash(tmp_path_factory, name, value, data):
     from nextword.ngram import suffix_stream
