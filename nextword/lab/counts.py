@@ -1,4 +1,4 @@
-"""`nextword lab counts`: the slide's corpus, counted by hand and by nextword.
+"""The slide's corpus, counted by hand and by nextword.
 
 [XMU "Word Frequency", "Estimate based on frequencies", "Laplace smoothing"]
 """

@@ -1,4 +1,4 @@
-"""`nextword lab smoothing`: eps from 0 to infinity, delta, and all smoothings side by side.
+"""eps from 0 to infinity, delta, and all smoothings side by side.
 
 [XMU "Laplace smoothing": "eps = 0 and eps = infinity?"; "Sparsity problems of n-gram models"]
 """

@@ -1,4 +1,4 @@
-"""`nextword lab sparsity`: how many n-grams of new text were never seen, and what storing them costs.
+"""How many n-grams of new text were never seen, and what storing them costs.
 
 [XMU "Sparsity problems of n-gram models", "Main weaknesses of n-gram models"]
 """

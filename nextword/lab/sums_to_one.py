@@ -1,4 +1,4 @@
-"""`nextword lab sums-to-one`: next words sum to one in every context, and so do all texts together.
+"""Next words sum to one in every context, and so do all texts together.
 
 [XMU "Recap: next token prediction and auto-regressive models", "Laplace smoothing", "A language model"]
 """
