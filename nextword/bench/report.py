@@ -119,8 +119,7 @@ def _sentence(made: Page, rows: list[Row]) -> None:
             if [token for token, _ in row.surprise] == heads}  # fmt: skip
     made.heading("One sentence, word by word")
     made.text(
-        "The surprise of each word in bits (-log2 p) for a sentence of the new text; a dash is infinite. "
-        "The end of the line is a word too."
+        "The surprise of each word in bits (-log2 p) for a sentence of the new text; a dash is infinite."
     )
     made.heat(heads, same, 24.0)
 

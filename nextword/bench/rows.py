@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from nextword.core.disk import translate
+from nextword.core.manifest import MANIFEST
 from nextword.evaluate.signature import version
 from nextword.train.settings import RunSettings
 
@@ -91,7 +92,7 @@ def kept(out: Path, model: str, key: str) -> Row | None:
         row = Row(**found)
     except TypeError:  # written by hand, or by another version
         return None
-    return row if row.run and (out / row.run).is_dir() else None
+    return row if row.run and (out / row.run / MANIFEST).is_file() else None
 
 
 def keep(out: Path, row: Row) -> None:

@@ -144,15 +144,17 @@ def _sentences(trained: Trained) -> list[str]:
 
 
 def sentence(contest: Contest) -> str:
-    """The first held-out line of a good length; all models are asked about it."""
-    shortest = ""
+    """The first held-out sentence of a good length; all models are asked about it."""
+    first = ""
     for line in _lines(contest):
         words = line.split()
-        if 7 <= len(words) <= 13:
-            return " ".join(words)
-        if words and not shortest:
-            shortest = " ".join(words[:12])
-    return shortest
+        ends = [
+            place for place, word in enumerate(words, start=1) if word.endswith((".", "!", "?", "。", "।"))
+        ]
+        if ends and 8 <= ends[0] <= 14:
+            return " ".join(words[: ends[0]])
+        first = first or " ".join(words[:12])
+    return first
 
 
 def _lines(contest: Contest) -> Iterator[str]:
@@ -166,8 +168,8 @@ def _lines(contest: Contest) -> Iterator[str]:
 def _surprise(trained: Trained, text: str) -> list[tuple[str, float | None]]:
     """-log2 p of every token of one sentence; None where the model calls it impossible."""
     block = Block(text.encode() + b"\n", True)
-    words = [*text.split(), "</s>"]
-    for score in score_lines(trained.model, trained.tokenizer, [block], tokens=True):
+    words = text.split()
+    for score in score_lines(trained.model, trained.tokenizer, [block], tokens=True, end=False):
         bits = [finite(-token.logprob / math.log(2)) for token in score.tokens]
         heads = words if len(words) == len(bits) else [token.text for token in score.tokens]
         return list(zip(heads, bits, strict=True))

@@ -158,4 +158,4 @@ def _warm(value: float | None, most: float) -> str:
     if value is None:
         return "<td>-</td>"
     strength = min(1.0, max(0.0, value / most)) * 0.75 if most > 0 else 0.0
-    return f'<td style="background:rgba(var(--hot),{strength:.2f})">{markup(shown(round(value, 1)))}</td>'
+    return f'<td style="background:rgba(var(--hot),{strength:.2f})">{markup(f"{abs(value):.1f}")}</td>'
