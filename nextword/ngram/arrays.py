@@ -98,7 +98,8 @@ def _load_level(folder: Path, n: int, order: int) -> Level:
 def _map(path: Path, types: tuple[str, ...], length: int | None = None) -> Array:
     """A read-only memory map of a one-dimensional array, or our own error."""
     try:
-        array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+        # "c" maps privately: kernels need not be compiled again for arrays that cannot be written to.
+        array: Array = np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
     except FileNotFoundError as error:
         raise DamagedError(f"{path} is missing; the run is incomplete, train it again") from error
     except (OSError, ValueError, EOFError, SyntaxError) as error:
