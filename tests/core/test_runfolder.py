@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -16,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextword.core import replace
+from nextword.core import disk, replace
 from nextword.core.errors import DamagedError, RunError
 from nextword.core.manifest import LARGE, MANIFEST
 from nextword.core.newrun import new_run
@@ -606,3 +607,94 @@ def test_folder_objects_know_their_manifest(tmp_path: Path) -> None:
     assert isinstance(folder, RunFolder)
     assert [name for name, record in folder.manifest.files.items() if record.large] == ["array.npy"]
     assert json.loads((tmp_path / "run" / MANIFEST).read_bytes())["files"]["array.npy"]["large"] is True
+
+
+# ---- systems that cannot do everything --------------------------------------------------------------------
+
+
+def fail_with(code: int) -> object:
+    def call(*args: object, **options: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    return call
+
+
+def test_a_file_system_without_locks_or_folder_sync_still_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real_fsync = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        if os.path.isdir(f"/proc/self/fd/{descriptor}"):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        real_fsync(descriptor)
+
+    monkeypatch.setattr(replace.fcntl, "flock", fail_with(errno.ENOLCK))
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(disk, "_sync_file_range", lambda: None)
+    write(tmp_path / "run", 1)
+    assert version_of(tmp_path / "run") == 1
+
+
+def test_other_errors_of_locking_are_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replace.fcntl, "flock", fail_with(errno.EIO))
+    with pytest.raises(OSError, match="Input/output error"):
+        write(tmp_path / "run", 1)
+
+
+def test_a_folder_that_cannot_be_synced_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", fail_with(errno.EIO))
+    with pytest.raises(OSError, match="Input/output error"):
+        disk.fsync_folder(tmp_path)
+
+
+@pytest.mark.parametrize("library", [lambda *a, **k: object(), fail_with(errno.ENOENT)])
+def test_without_the_system_call_folders_are_not_exchanged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: object
+) -> None:
+    monkeypatch.setattr(replace.ctypes, "CDLL", library)
+    assert replace.exchange(tmp_path / "a", tmp_path / "b") is False
+    disk._sync_file_range.cache_clear()
+    disk.begin_writeback(0, 0, 0)
+    disk._sync_file_range.cache_clear()
+
+
+def test_exchanging_what_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        replace.exchange(tmp_path / "a", tmp_path / "b")
+
+
+def test_room_is_only_asked_where_the_system_knows(tmp_path: Path) -> None:
+    assert disk.free_bytes(tmp_path / "nowhere") is None
+    disk.check_space(tmp_path / "new" / "run", 1)
+
+
+def test_a_lost_pointer_to_the_latest_is_no_error(tmp_path: Path) -> None:
+    mark_latest(tmp_path / "no" / "run")
+    assert os.listdir(tmp_path) == []
+    (tmp_path / "runs" / "x").mkdir(parents=True)
+    (tmp_path / "runs" / "x" / MANIFEST).write_text("{}")
+    with pytest.raises(RunError, match="no run under"):
+        latest(tmp_path / "runs")
+    assert default_name("m", "d", tmp_path / "none").name == "m-d-1"
+
+
+def test_huge_manifests_and_files_that_cannot_be_read_are_named(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = open_run(run)
+    monkeypatch.setattr(Path, "read_bytes", fail_with(errno.EACCES))
+    for call in (lambda: folder.read("config.toml"), lambda: open_run(run)):
+        with pytest.raises(RunError, match="cannot be read \\(Permission denied\\)"):
+            call()
+    monkeypatch.undo()
+    monkeypatch.setattr("nextword.core.manifest._MAX_MANIFEST", 10)
+    with pytest.raises(DamagedError, match="has more than 10 bytes"):
+        open_run(run)
+
+
+def test_text_that_is_no_text_is_named(tmp_path: Path) -> None:
+    with new_run(tmp_path / "run") as folder:
+        folder.write("config.toml", b"\xff")
+    with pytest.raises(DamagedError, match=r"config\.toml is not UTF-8"):
+        open_run(tmp_path / "run").read_text("config.toml")

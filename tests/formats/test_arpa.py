@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from nextword.core.contracts import END, START
 from nextword.core.errors import ConfigError, DamagedError, FormatError, NextwordError, RunError
+from nextword.formats import arpa_trie
 from nextword.formats.arpa import ArpaModel, read_arpa, write_arpa
 from nextword.formats.arpa_lines import SCALE, fixed_point, show_number
 from nextword.ngram.arrays import Level, Trie
@@ -242,6 +243,27 @@ def test_randomly_pruned_files_keep_every_probability(
         for word, found in zip(text, logs, strict=True):
             seen.append(words[word])
             assert found == pytest.approx(backing_off(grams, tuple(seen[-order:])), abs=2e-6)
+
+
+@given(
+    rows=st.lists(st.lists(st.integers(0, 3), min_size=7, max_size=7), max_size=60),
+    n=st.integers(2, 7),
+    bits=st.integers(2, 31),
+)
+@settings(max_examples=60, deadline=None)
+def test_rows_sort_alike_however_many_words_fit_into_a_key(rows: list[list[int]], n: int, bits: int) -> None:
+    array = np.array([row[:n] for row in rows], dtype=np.int32).reshape(len(rows), n)
+    order = arpa_trie._order_compiled(array, 1 << bits)
+    found = array if order is None else array[order]
+    np.testing.assert_array_equal(found, array[np.lexsort(array.T[::-1])])
+
+
+def test_long_runs_of_equal_beginnings_are_sorted() -> None:
+    array = np.random.default_rng(0).integers(0, 90, (5000, 4)).astype(np.int32)
+    array[:, :2] = 7
+    order = arpa_trie._order_compiled(array, 1 << 31)
+    assert order is not None
+    np.testing.assert_array_equal(array[order], array[np.lexsort(array.T[::-1])])
 
 
 # ---- writing --------------------------------------------------------------------------------------------
