@@ -1,6 +1,6 @@
 """Compiled sorting and linking of n-grams: what `arpa_trie` does with NumPy for small files.
 
-Sort, then walk: once both orders are sorted, every prefix is found by one pass along the two, and every suffix
+Sort, then walk: once both orders are sorted, each prefix is found by one pass along the two, and each suffix
 among the extensions of its prefix's own suffix. The plain twins are in `arpa_trie`.
 """
 
