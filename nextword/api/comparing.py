@@ -49,17 +49,16 @@ def comparing(order: Order) -> Iterator[Event]:
     if order.seeds > 1:
         yield Note("count models draw no random numbers, so one seed says everything")
     sets = order.sets if isinstance(order.sets, Mapping) else config.parse_sets(order.sets)
-    yield from run(
-        enter(
-            order.data,
-            order.models,
-            valid=order.valid,
-            tokenizer=order.tokenizer,
-            sets=sets,
-            out=order.out,
-            minutes=order.minutes,
-        )  # fmt: skip
+    contest = enter(
+        order.data,
+        order.models,
+        valid=order.valid,
+        tokenizer=order.tokenizer,
+        sets=sets,
+        out=order.out,
+        minutes=order.minutes,
     )
+    yield from run(contest)
 
 
 def lab(

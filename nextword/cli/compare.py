@@ -37,8 +37,9 @@ def compare(
         tokenizer=tokenizer, minutes=minutes, seeds=seeds, sets=tuple(sets or ()), out=out,
     )  # fmt: skip
     comparison = progress.follow(comparing.comparing(order))
-    show.as_json(comparison.to_json()) if json else show.table([row.shown() for row in comparison.rows])
+    show.as_json(comparison.to_json()) if json else show.result(str(comparison))
     show.note(f"report: {comparison.report}")
+    show.next_command(f"nextword generate {comparison.best}")
 
 
 def lab(
