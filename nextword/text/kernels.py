@@ -95,7 +95,7 @@ def _find(data: Array, span: Any, key: Any, slots: Array, shift: Any, arena: Arr
             if length <= _EXACT or word < FIRST_WORD:
                 return slot, word
             offset = _U(starts[word - FIRST_WORD])
-            same = arena[offset + length] == 10
+            same = offset + length < _U(len(arena)) and arena[offset + length] == 10
             j = _U(0)
             while same and j < length:
                 same = arena[offset + j] == data[start + j]
