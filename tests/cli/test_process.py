@@ -1,6 +1,5 @@
 """What only a process of its own can show: imports, signals, pipes."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -55,27 +54,28 @@ def test_reader_that_goes_away_is_no_error(saved_run, tmp_path):
     assert errors == b""
 
 
+def _begun(process, folder):
+    """Wait until training stands inside its run, or has ended."""
+    deadline = time.monotonic() + 60
+    while process.poll() is None and not list(folder.glob(".run.new-*")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signal_leaves_nothing_half_written(number, tmp_path):
-    fifo, out = tmp_path / "pipe", tmp_path / "run"
-    os.mkfifo(fifo)  # training waits for text here, inside its run
     with subprocess.Popen(
-        [*PROGRAM, "train", str(fifo), "--model", "ngram", "--out", str(out)],
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        with open(fifo, "w") as text:
-            text.write("the cat\n")
-            text.flush()
-            deadline = time.monotonic() + 60
-            while not list(tmp_path.glob(".run.new-*")) and time.monotonic() < deadline:
-                time.sleep(0.02)
-            process.send_signal(number)
-            time.sleep(0.2)
+        [*PROGRAM, "train", "-", "--model", "ngram", "--out", str(tmp_path / "run")],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        process.stdin.write("the cat\n")  # and then it waits for more
+        process.stdin.flush()
+        _begun(process, tmp_path)
+        process.send_signal(number)
         _, errors = process.communicate(timeout=60)
-        assert process.returncode == 128 + number
+    assert process.returncode == 128 + number
     assert "Traceback" not in errors
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["pipe"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_version_is_the_package_s():
