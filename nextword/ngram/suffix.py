@@ -3,7 +3,7 @@
 All places where a phrase occurs are neighbours there, so that a phrase of any length is an interval, found by
 halving (Manber and Myers 1993), and so are its continuations: the unbounded n-gram (Liu et al. 2024,
 "Infini-gram"). Here are the arrays, the plain building and the plain searches; `suffix_kernels` and
-`suffix_queries` are the compiled twins. [MAUSAM "external memory"]
+`suffix_search` are the compiled twins. [MAUSAM "external memory"]
 """
 
 from __future__ import annotations

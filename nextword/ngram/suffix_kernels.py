@@ -59,13 +59,10 @@ def _words_to_end(key, width, bits):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _refine(  # type: ignore[no-untyped-def]
-    ids, positions, shared, first, last, depth, width, bits,
-    keys, keys2, places, places2, stack, buckets, windows,
+def _sort_keys(  # type: ignore[no-untyped-def]
+    shared, first, m, depth, width, bits, keys, places, keys2, places2, stack, buckets
 ):
-    """Sort positions first … last-1, equal in `depth` words, by the next `width`; how many stay open?"""
-    m = last - first
-    _make_keys(ids, positions, first, m, depth, width, bits, keys, places, windows)
+    """Sort m suffixes, equal in `depth` words, by their keys; what neighbours share; how many stay open?"""
     if m >= _RADIX_FROM:
         _radix(keys, places, m, bits * width, keys2, places2, buckets)
     else:
@@ -93,8 +90,6 @@ def _refine(  # type: ignore[no-untyped-def]
             opened += i - a - 1
         else:
             _by_position(keys, places, a, i, stack)
-    for i in range(m):
-        positions[first + i] = places[i]
     return opened
 
 
@@ -136,19 +131,44 @@ def _pair(ids, positions, shared, r, depth, deep):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def sort_buckets(ids, bits, low, high, starts, positions, shared):  # type: ignore[no-untyped-def]
-    """Sort the buckets of the words low … high-1 by up to `DEEP` words; how many suffixes stay open?"""
+def scatter(ids, bits, low, high, starts, positions, keys):  # type: ignore[no-untyped-def]
+    """Positions of the words low … high-1, bucket by bucket, and the key of the words after each.
+
+    The text is read backwards: then the key of a place is that of the next one, moved on by a word.
+    """
+    width = 64 // bits
+    shift, top = np.uint64(bits), np.uint64(bits * (width - 1))
+    spare = np.uint64(64 - bits * width)
+    ends = starts[low + 1 : high + 1].copy()
+    key = np.uint64(0)
+    for i in range(len(ids) - 1, -1, -1):
+        word = ids[i]
+        if low <= word < high:
+            at = ends[word - low] - 1
+            ends[word - low] = at
+            positions[at] = i
+            keys[at - starts[low]] = key
+        rest = np.uint64(0) if word == _END else (key << spare) >> (shift + spare)
+        key = (np.uint64(word) << top) | rest
+
+
+@njit(cache=True, nogil=True)
+def sort_buckets(ids, bits, low, high, starts, positions, shared, keys):  # type: ignore[no-untyped-def]
+    """Sort the buckets of the words low … high-1 by up to `DEEP` words; how many suffixes stay open?
+
+    `keys` are those of `scatter`, and are used up.
+    """
     largest = 1
     for word in range(low, high):
         if word != _END:
             largest = max(largest, starts[word + 1] - starts[word])
-    keys, places = np.empty(largest, np.uint64), np.empty(largest, np.uint32)
+    places = np.empty(largest, np.uint32)
     spare = largest if largest >= _RADIX_FROM else 1
     keys2, places2 = np.empty(spare, np.uint64), np.empty(spare, np.uint32)
     stack, buckets = np.empty((64, 2), np.int64), np.empty(1 << _DIGIT, np.int64)
     width = 64 // bits
     windows = np.empty((_BLOCK, width), np.int32)
-    todo = np.empty((DEEP + 2, 4), np.int64)  # ranges whose open groups are to be sorted, and from which word
+    todo = np.empty((DEEP + 2, 3), np.int64)  # ranges whose open groups are to be sorted, and from which word
     left, deep = 0, reach(bits)
     for word in range(low, high):
         a, b = starts[word], starts[word + 1]
@@ -158,28 +178,32 @@ def sort_buckets(ids, bits, low, high, starts, positions, shared):  # type: igno
         if word == _END:
             shared[a + 1 : b] = 1
             continue
-        todo[0, 0], todo[0, 1], todo[0, 2], todo[0, 3] = a, b, 1, 1
+        own = keys[a - starts[low] : b - starts[low]]
+        if _sort_keys(
+            shared, a, b - a, 1, width, bits, own, positions[a:b], keys2, places2, stack, buckets
+        ) == 0:  # fmt: skip
+            continue
+        todo[0, 0], todo[0, 1], todo[0, 2] = a, b, 1 + width
         levels = 1
         while levels > 0:  # depth first: what was just sorted is still near
             r, end, depth = todo[levels - 1, 0], todo[levels - 1, 1], todo[levels - 1, 2]
-            whole = todo[levels - 1, 3] == 1  # the bucket itself, not yet looked at
             if r >= end:
                 levels -= 1
                 continue
-            e = end if whole else r + 1
+            e = r + 1
             while e < end and shared[e] == _OPEN:
                 e += 1
             todo[levels - 1, 0] = e
             if e - r == 2:
                 left += _pair(ids, positions, shared, r, depth, deep)
             elif e - r > 2:
-                opened = _refine(
-                    ids, positions, shared, r, e, depth, width, bits,
-                    keys, keys2, places, places2, stack, buckets, windows,
-                )  # fmt: skip
+                _make_keys(ids, positions, r, e - r, depth, width, bits, own, places, windows)
+                opened = _sort_keys(
+                    shared, r, e - r, depth, width, bits, own, places, keys2, places2, stack, buckets
+                )
+                positions[r:e] = places[: e - r]
                 if opened > 0 and depth + width < deep:
-                    todo[levels, 0], todo[levels, 1] = r, e
-                    todo[levels, 2], todo[levels, 3] = depth + width, 0
+                    todo[levels, 0], todo[levels, 1], todo[levels, 2] = r, e, depth + width
                     levels += 1
                 elif opened > 0:
                     left += opened
@@ -228,20 +252,30 @@ def double(positions, shared, ranks, depth):  # type: ignore[no-untyped-def]
         more = 0
         for g in range(groups):
             more += _split(
-                positions, ranks, np.int64(todo[g, 0]), np.int64(todo[g, 1]), depth, keys, keys2, places, places2, stack, buckets
+                positions,
+                ranks,
+                np.int64(todo[g, 0]),
+                np.int64(todo[g, 1]),
+                depth,
+                keys,
+                keys2,
+                places,
+                places2,
+                stack,
+                buckets,
             )
         rest = np.empty((max(1, more), 2), np.uint32)
         more = 0
         for g in range(groups):
             a, b = np.int64(todo[g, 0]), np.int64(todo[g, 1])
             while a < b:  # parts of the group that are still equal have one rank
-                e = a + 1
-                while e < b and ranks[positions[e]] == ranks[positions[a]]:
-                    e += 1
-                if e - a > 1:
-                    rest[more, 0], rest[more, 1] = a, e
+                last = a + 1
+                while last < b and ranks[positions[last]] == ranks[positions[a]]:
+                    last += 1
+                if last - a > 1:
+                    rest[more, 0], rest[more, 1] = a, last
                     more += 1
-                a = e
+                a = last
         todo, groups = rest, more
         depth *= 2
 

@@ -1,151 +1,22 @@
-"""Compiled building and searching of suffix arrays, on all cores.
+"""Compiled walks along a stream of words: longest matches, counts and probabilities.
 
-A stream of words is searched block by block and length by length: within one length no word waits for
-another, so the searches of a block overlap in memory. Only matches longer than the levels are followed word
-by word. The plain twins are in `suffix` and `unbounded`; a test compares them. Every place read from a file
-is checked against the text before it is used.
+A stream is searched block by block and length by length: within one length no word waits for another. Only
+matches longer than the levels are followed word by word. The plain twin is `suffix_walk`; a test compares
+them. Every place read from a file is checked against the text before it is used.
 """
 
 # ruff: noqa: ANN001, ANN201, ANN202 - numba finds the types of its kernels
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from nextword.core.contracts import END, START
-from nextword.ngram import kernels, suffix_kernels
-from nextword.ngram.fast import cores, even_edges, in_ranges
-from nextword.ngram.suffix import EVERY, STRIDE, SuffixArray, finished, strides
+from nextword.ngram.suffix import STRIDE
+from nextword.ngram.suffix_search import _NEAR, BLOCK, extend_block
 
-Array = np.ndarray[Any, np.dtype[Any]]
-_END, _START = END, START
-_STRIDE, _EVERY = STRIDE, EVERY
+_END, _START, _STRIDE = END, START, STRIDE
 _MOST = 255
-BLOCK = 2048  # words that go through the lengths together
-_ROUNDS = 3  # of halving, before finished searches are taken out
-_NEAR = 32  # so far the end of an interval is looked for step by step
-
-
-def build(ids: Array, vocab_size: int, levels: int) -> SuffixArray:
-    """Sort the places of a packed text."""
-    ids = np.ascontiguousarray(ids, dtype=np.int32)
-    n, bits = len(ids), max(2, int(vocab_size - 1).bit_length())
-    with ThreadPoolExecutor(cores()) as pool:
-        frequency = np.zeros(vocab_size, dtype=np.int64)
-        kernels.histogram(ids, frequency)
-        starts = np.concatenate([[0], np.cumsum(frequency)])
-        order, shared = np.empty(n, dtype=np.uint32), np.empty(n, dtype=np.uint8)
-        cursor = starts[:-1].copy()
-        in_ranges(pool, lambda a, b: kernels.scatter(ids, a, b, cursor, order), even_edges(starts, cores()))
-        left = in_ranges(pool, lambda a, b: suffix_kernels.sort_buckets(
-            ids, bits, a, b, starts, order, shared
-        ), even_edges(starts, 16 * cores()))  # fmt: skip
-        parts = np.linspace(0, n, 4 * cores() + 1).astype(np.int64)
-        if sum(left):
-            depth = suffix_kernels.reach(bits)
-            ranks = np.empty(n, dtype=np.uint32)
-            in_ranges(pool, lambda a, b: suffix_kernels.rank(order, shared, a, b, ranks), parts)
-            suffix_kernels.double(order, shared, ranks, depth)
-            in_ranges(pool, lambda a, b: suffix_kernels.share_deep(ids, order, shared, a, b, depth), parts)
-        marks = np.zeros((levels, strides(n) + 1), dtype=np.uint32)
-        edges = np.linspace(0, strides(n), 2 * cores() + 1).astype(np.int64)
-        in_ranges(pool, lambda a, b: suffix_kernels.mark(shared, a, b, marks), edges)
-        np.cumsum(marks, axis=1, out=marks)
-    return finished(ids, order, shared, starts, marks)
-
-
-@njit(cache=True, nogil=True)
-def _halve(ids, order, depth, going, base, size, wanted, place, found):  # type: ignore[no-untyped-def]
-    """found[place] = the first suffix from `base` on, of `size`, whose word at `depth` is not smaller.
-
-    All searches go on together, so that their cache misses overlap; False if the file is damaged.
-    """
-    top = len(ids) - 1
-    bad = False
-    while going > 0:
-        for _ in range(_ROUNDS):
-            for q in range(going):
-                half = size[q] >> 1
-                middle = base[q] + half
-                at = np.int64(order[min(middle, top)]) + depth
-                bad |= (at > top) & (size[q] > 0)
-                smaller = (ids[min(at, top)] < wanted[q]) & (size[q] > 0)
-                base[q] = middle + 1 if smaller else base[q]
-                size[q] = size[q] - half - 1 if smaller else half
-        kept = 0
-        for q in range(going):  # take out what is finished
-            found[place[q]] = base[q]  # for the time being, where more is left
-            base[kept], size[kept], wanted[kept], place[kept] = base[q], size[q], wanted[q], place[q]
-            kept += size[q] > 0
-        going = kept
-    return not bad
-
-
-@njit(cache=True, nogil=True)
-def _narrow(seconds, count, base, size, wanted):  # type: ignore[no-untyped-def]
-    """Searches for a second word: down to a few suffixes by the words that are kept, which lie together."""
-    for q in range(count):
-        a = (base[q] + _EVERY - 1) // _EVERY
-        b = (base[q] + size[q] + _EVERY - 1) // _EVERY
-        low, high = a, b
-        while low < high:
-            middle = (low + high) >> 1
-            if seconds[middle] < wanted[q]:
-                low = middle + 1
-            else:
-                high = middle
-        end = low * _EVERY if low < b else base[q] + size[q]
-        base[q] = (low - 1) * _EVERY + 1 if low > a else base[q]
-        size[q] = end - base[q]
-
-
-@njit(cache=True, nogil=True)
-def extend_block(  # type: ignore[no-untyped-def]
-    ids, order, shared, seconds, depth, words, first, count, low, high, new_low, new_high, work
-):
-    """Intervals of `depth` words before each of `count` words -> intervals with that word; False if damaged.
-
-    Column i is after i words of the block, column 0 before it. What is not there is an empty interval.
-    """
-    base, size, wanted, place = work[0], work[1], work[2], work[3]
-    asked, there = work[4], work[5]
-    top = len(ids) - 1
-    left = 0
-    for i in range(count):
-        new_low[i + 1] = 0
-        new_high[i + 1] = 0
-        word = words[first + i]
-        after_end = i > 0 and words[first + i - 1] == _END
-        base[left], size[left], wanted[left] = low[i], high[i] - low[i], word
-        place[left], asked[left] = i + 1, i
-        left += (high[i] > low[i]) & (word >= 0) & (word != _START) & (not after_end)
-    if depth == 1:
-        _narrow(seconds, left, base, size, wanted)
-    if not _halve(ids, order, depth, left, base, size, wanted, place, new_low):
-        return False
-    for q in range(left):  # is it the word itself?
-        there[q] = ids[min(np.int64(order[min(new_low[asked[q] + 1], top)]) + depth, top)]
-    going = 0
-    for q in range(left):
-        i = asked[q]
-        start, end, word = new_low[i + 1], high[i], words[first + i]
-        if start == end or there[q] != word:
-            new_low[i + 1] = 0
-            continue
-        r = start + 1
-        if depth < _MOST:
-            while r < end and r - start < _NEAR and shared[r] > depth:
-                r += 1
-        new_high[i + 1] = r
-        if r < end and (depth >= _MOST or shared[r] > depth):  # the end is further away
-            base[going], size[going], wanted[going], place[going] = r, end - r, word + 1, i + 1
-            going += 1
-    if depth == 1:
-        _narrow(seconds, going, base, size, wanted)
-    return _halve(ids, order, depth, going, base, size, wanted, place, new_high)
 
 
 @njit(cache=True, nogil=True)
@@ -273,8 +144,23 @@ def _locate_kept(ids, order, starts, at, length, kept, word):  # type: ignore[no
 
 @njit(cache=True, nogil=True)
 def settle(  # type: ignore[no-untyped-def]
-    ids, order, shared, starts, marks, words, first, count, low, high, long, unigrams, weights,
-    p, lengths, totals, hits,
+    ids,
+    order,
+    shared,
+    starts,
+    marks,
+    words,
+    first,
+    count,
+    low,
+    high,
+    long,
+    unigrams,
+    weights,
+    p,
+    lengths,
+    totals,
+    hits,
 ):
     """Walk over a block whose intervals are there: longest matches, counts, probabilities; False if damaged.
 
@@ -337,12 +223,28 @@ def settle(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def walk(  # type: ignore[no-untyped-def]
-    ids, order, shared, starts, marks, seconds, words, first, last, low, high, long, unigrams, weights,
-    p, lengths, totals, hits,
+    ids,
+    order,
+    shared,
+    starts,
+    marks,
+    seconds,
+    words,
+    first,
+    last,
+    low,
+    high,
+    long,
+    unigrams,
+    weights,
+    p,
+    lengths,
+    totals,
+    hits,
 ):
     """Search the words first … last-1 of a stream; ``low``, ``high`` and ``long`` carry the state."""
     levels = len(marks)
-    work = np.empty((6, BLOCK), np.int64)
+    work = np.empty((9, BLOCK), np.int64)
     for block in range(first, last, BLOCK):
         count = min(BLOCK, last - block)
         for i in range(count):
@@ -351,8 +253,19 @@ def walk(  # type: ignore[no-untyped-def]
             high[1, i + 1] = starts[word + 1] if word >= 0 else 0
         for k in range(1, levels + 1):
             if not extend_block(
-                ids, order, shared, seconds, k, words, block, count,
-                low[k], high[k], low[k + 1], high[k + 1], work,
+                ids,
+                order,
+                shared,
+                seconds,
+                k,
+                words,
+                block,
+                count,
+                low[k],
+                high[k],
+                low[k + 1],
+                high[k + 1],
+                work,
             ):
                 return False
         if not settle(

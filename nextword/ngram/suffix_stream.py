@@ -1,7 +1,7 @@
-"""Streams and many queries through the compiled searches of a suffix array, in threads.
+"""Building, streams and many queries through the compiled kernels of a suffix array, in threads.
 
-A stream is cut at START, so that every piece can be searched alone; queries become a stream of their last
-few words, and only those that match all of them are asked again with more.
+A stream is cut at START, so that every piece can be searched alone. Of a query the last few words are
+searched first; those that match all of them become a stream with more.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nextword.ngram.fast import cores
+from nextword.ngram import kernels, suffix_kernels
+from nextword.ngram.fast import cores, even_edges, in_ranges
 from nextword.ngram.scoring import _edges
-from nextword.ngram.suffix import damaged
-from nextword.ngram.suffix_queries import BLOCK, walk
+from nextword.ngram.suffix import SuffixArray, damaged, finished, strides
+from nextword.ngram.suffix_queries import walk
+from nextword.ngram.suffix_search import BLOCK, match_rows
 from nextword.ngram.suffix_walk import Matches, UnboundedState
 
 if TYPE_CHECKING:
@@ -24,10 +26,41 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Carry = tuple[Array, Array, Array]  # the intervals of a block, and the longest match
+_SLICES = 3  # of the words for each thread when building; for each the text is read once
 _PIECE = 1 << 14  # words a thread takes at a time
 _QUERIES = 1 << 12  # queries a thread takes at a time
-_FEW = 5  # words of a context that are looked at first
+_FEW = 6  # words of a context that are looked at first
 _TIMES = 4  # more are looked at each time
+
+
+def build(ids: Array, vocab_size: int, levels: int) -> SuffixArray:
+    """Sort the places of a packed text."""
+    ids = np.ascontiguousarray(ids, dtype=np.int32)
+    n, bits = len(ids), max(2, int(vocab_size - 1).bit_length())
+    with ThreadPoolExecutor(cores()) as pool:
+        frequency = np.zeros(vocab_size, dtype=np.int64)
+        kernels.histogram(ids, frequency)
+        starts = np.concatenate([[0], np.cumsum(frequency)])
+        order, shared = np.empty(n, dtype=np.uint32), np.empty(n, dtype=np.uint8)
+
+        def sort(low: int, high: int) -> int:
+            keys = np.empty(int(starts[high] - starts[low]), dtype=np.uint64)
+            suffix_kernels.scatter(ids, bits, low, high, starts, order, keys)
+            return int(suffix_kernels.sort_buckets(ids, bits, low, high, starts, order, shared, keys))
+
+        left = in_ranges(pool, sort, even_edges(starts, _SLICES * cores()))
+        parts = np.linspace(0, n, 4 * cores() + 1).astype(np.int64)
+        if sum(left):
+            depth = suffix_kernels.reach(bits)
+            ranks = np.empty(n, dtype=np.uint32)
+            in_ranges(pool, lambda a, b: suffix_kernels.rank(order, shared, a, b, ranks), parts)
+            suffix_kernels.double(order, shared, ranks, depth)
+            in_ranges(pool, lambda a, b: suffix_kernels.share_deep(ids, order, shared, a, b, depth), parts)
+        marks = np.zeros((levels, strides(n) + 1), dtype=np.uint32)
+        edges = np.linspace(0, strides(n), 2 * cores() + 1).astype(np.int64)
+        in_ranges(pool, lambda a, b: suffix_kernels.mark(shared, a, b, marks), edges)
+        np.cumsum(marks, axis=1, out=marks)
+    return finished(ids, order, shared, starts, marks)
 
 
 class Searcher:
@@ -90,20 +123,31 @@ def score(
 
 def match(model: UnboundedModel, flat: Array, sizes: Array, words: Array) -> Matches:
     """The longest match of each context, and how often each word followed it; contexts lie end to end."""
-    results = [np.zeros(len(sizes), dtype=np.int64) for _ in range(3)]
-    ends = np.cumsum(sizes)
-    asked, few = np.arange(len(sizes)), _FEW
-    while len(asked):
+    lengths, totals, hits = (np.zeros(len(sizes), dtype=np.int64) for _ in range(3))
+    ends, text, few = np.cumsum(sizes), model.text, _FEW
+
+    def search(first: int, last: int) -> bool:
+        found: bool = match_rows(
+            text.ids, text.order, text.shared, text.starts, text.seconds,
+            flat, ends, sizes, words, first, last, few, lengths, totals, hits,
+        )  # fmt: skip
+        return found
+
+    with ThreadPoolExecutor(cores()) as pool:
+        if not all(in_ranges(pool, search, np.append(np.arange(0, len(sizes), _QUERIES), len(sizes)))):
+            raise damaged()
+    asked = np.flatnonzero((lengths == few) & (sizes > few))
+    while len(asked):  # the few that go on are followed word by word
+        few *= _TIMES
         taken = np.minimum(sizes[asked], few)
         stream, places = _stream(flat, ends[asked], taken, words[asked])
         found = Searcher(model, len(stream))
         cuts = places[_QUERIES - 1 : -1 : _QUERIES] + 1
         found.search_all(stream, [0, *cuts.tolist(), len(stream)])
-        for result, values in zip(results, (found.lengths, found.totals, found.hits), strict=True):
+        for result, values in ((lengths, found.lengths), (totals, found.totals), (hits, found.hits)):
             result[asked] = values[places]
         asked = asked[(found.lengths[places] == taken) & (taken < sizes[asked])]
-        few *= _TIMES
-    return Matches(*results)
+    return Matches(lengths, totals, hits)
 
 
 def _stream(flat: Array, ends: Array, taken: Array, words: Array) -> tuple[Array, Array]:

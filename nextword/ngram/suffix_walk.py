@@ -89,9 +89,7 @@ def intervals(text: SuffixArray, ids_BT: Array, low_BK: Array, high_BK: Array) -
     return low, high
 
 
-def longest(
-    text: SuffixArray, ids_BT: Array, low: Array, high: Array, long_B3: Array
-) -> tuple[Array, Array]:
+def longest(text: SuffixArray, ids_BT: Array, low: Array, high: Array, long_B3: Array) -> tuple[Array, Array]:
     """The longest match (low, high, length) before and after every word, and how often the word came next."""
     B, T = ids_BT.shape
     levels = text.levels

@@ -254,10 +254,15 @@ class UnboundedFamily:
         assert isinstance(model, UnboundedModel)
         for name, array in model.text.named().items():
             folder.write_array(name, array, wait=False)
-        folder.write_json(_FACTS, {
-            "ids": len(model.text), "levels": model.levels, "closed": model.closed,
-            "discounts": model.discounts,
-        })
+        folder.write_json(
+            _FACTS,
+            {
+                "ids": len(model.text),
+                "levels": model.levels,
+                "closed": model.closed,
+                "discounts": model.discounts,
+            },
+        )
 
     def load(self, folder: RunFolder, settings: UnboundedSettings, tokenizer: Tokenizer) -> UnboundedModel:
         """Memory-map the arrays and check that they fit together."""
@@ -281,9 +286,9 @@ def build(ids: Array, vocab_size: int, settings: UnboundedSettings, closed: bool
     """The model of a packed text: plain for small texts, compiled for large ones."""
     if len(ids) <= SMALL:
         return UnboundedModel(suffix.build(ids, vocab_size, settings.backoff_levels), settings, closed)
-    from nextword.ngram import suffix_queries  # compiled
+    from nextword.ngram import suffix_stream  # compiled
 
-    return UnboundedModel(suffix_queries.build(ids, vocab_size, settings.backoff_levels), settings, closed)
+    return UnboundedModel(suffix_stream.build(ids, vocab_size, settings.backoff_levels), settings, closed)
 
 
 def _discounts(text: SuffixArray, settings: UnboundedSettings) -> list[float]:

@@ -71,9 +71,9 @@ def test_compiled_arrays_equal_the_plain_ones_in_large_buckets():
 
 
 def same(ids):
-    from nextword.ngram import suffix_queries
+    from nextword.ngram import suffix_stream
 
-    plain, compiled = suffix.build(ids, V, 3), suffix_queries.build(ids, V, 3)
+    plain, compiled = suffix.build(ids, V, 3), suffix_stream.build(ids, V, 3)
     for name, array in plain.named().items():
         np.testing.assert_array_equal(array, compiled.named()[name])
 

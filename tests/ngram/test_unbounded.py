@@ -19,6 +19,7 @@ from nextword.ngram import unbounded
 from nextword.ngram.unbounded import FAMILY, UnboundedSettings
 
 V = 6
+FILES = ["ids", "order", "shared", "starts", "marks", "seconds"]
 SMOOTHINGS = ["absolute", "witten-bell", "none"]
 sentence = st.lists(st.sampled_from([0, 3, 4]), max_size=8)  # word 5 is never seen
 texts = st.lists(sentence, min_size=1, max_size=8).flatmap(
@@ -255,7 +256,7 @@ def test_facts_that_do_not_fit_are_damage(tmp_path, facts):
         FAMILY.load(open_run(tmp_path / "run"), UnboundedSettings(), tokenizer)
 
 
-@given(st.sampled_from(["ids", "order", "shared", "starts", "marks", "seconds"]), st.integers(0, 2**32 - 1), st.data())
+@given(st.sampled_from(FILES), st.integers(0, 2**32 - 1), st.data())
 @settings(max_examples=80, deadline=None)
 def test_damaged_arrays_give_our_error_or_a_number_but_never_a_crash(tmp_path_factory, name, value, data):
     from nextword.ngram import suffix_stream
@@ -269,7 +270,12 @@ def test_damaged_arrays_give_our_error_or_a_number_but_never_a_crash(tmp_path_fa
     array[at] = np.array(value).astype(array.dtype)
     np.save(file, array)
     asked = pack([[3, 4, 3, 4], [3, 0, 4, 3, 4, 5], [4, 0]])
-    for packed in (lambda loaded: loaded._packed(asked), lambda loaded: suffix_stream.packed(loaded, asked)):
+    searches = (
+        lambda loaded: loaded._packed(asked),
+        lambda loaded: suffix_stream.packed(loaded, asked),
+        lambda loaded: loaded.match([np.array([3, 0, 4]), np.array([4, 3])], np.array([3, 4])),
+    )
+    for packed in searches:
         try:
             loaded = FAMILY.load(run, UnboundedSettings(backoff_levels=2), tokenizer)
             packed(loaded)
