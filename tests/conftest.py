@@ -13,6 +13,11 @@ import re
 import shutil
 
 import pytest
+from hypothesis import settings
+
+# Examples are the same every time; the first one may wait for a compiled kernel, so none has a deadline.
+settings.register_profile("nextword", deadline=None, derandomize=True)
+settings.load_profile("nextword")
 
 REQUIRED = tuple(filter(None, os.environ.get("NEXTWORD_REQUIRE", "").split(",")))
 _broken: list[str] = []
