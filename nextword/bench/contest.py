@@ -88,8 +88,8 @@ def _folder(out: str | os.PathLike[str] | None, data: str) -> Path:
     """``compare/DATA`` unless it is named, so that the same question finds its own results again."""
     if out is not None:
         return Path(out)
-    stem = "".join(c if c.isalnum() or c in "._" else "-" for c in os.path.basename(data.rstrip("/")))
-    return Path("compare") / (stem.strip("-._") or "text")
+    stem = os.path.basename(data.rstrip("/")).partition(".")[0]
+    return Path("compare") / ("".join(c if c.isalnum() else "-" for c in stem).strip("-") or "text")
 
 
 def split_note(contest: Contest) -> str:
