@@ -5,7 +5,6 @@ range and releases the GIL, so threads share the work; the plain twins are in `a
 """
 
 # mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
-# ruff: noqa: ANN001, ANN201, ANN202
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ among the extensions of its prefix's own suffix. The plain twins are in `arpa_tr
 """
 
 # mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
-# ruff: noqa: ANN001, ANN201, ANN202
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ addresses and lengths. The plain twin is `walk.TrieWalk`; a test compares them.
 """
 
 # mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
-# ruff: noqa: ANN001, ANN201, ANN202
 
 from __future__ import annotations
 

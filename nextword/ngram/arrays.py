@@ -85,8 +85,10 @@ class Trie:
 
 def _load_level(folder: Path, n: int, order: int) -> Level:
     probs = _map(folder / f"ngram-{n}.probs.npy", ("<f4",))
-    words = np.arange(len(probs), dtype=np.int32) if n == 1 else _map(
-        folder / f"ngram-{n}.words.npy", ("<i4",), len(probs)
+    words = (
+        np.arange(len(probs), dtype=np.int32)
+        if n == 1
+        else _map(folder / f"ngram-{n}.words.npy", ("<i4",), len(probs))
     )
     if n == order:
         return Level(words, probs, None, None)
@@ -105,7 +107,9 @@ def _map(path: Path, types: tuple[str, ...], length: int | None = None) -> Array
     except (OSError, ValueError, EOFError, SyntaxError) as error:
         raise DamagedError(f"{path} is not a valid array file ({error}); train the run again") from error
     if array.ndim != 1 or array.dtype.str not in types:
-        raise DamagedError(f"{path} holds {array.dtype} {array.shape}, expected one row of {' or '.join(types)}")
+        raise DamagedError(
+            f"{path} holds {array.dtype} {array.shape}, expected one row of {' or '.join(types)}"
+        )
     if length is not None and len(array) != length:
         raise DamagedError(f"{path} has {len(array):,} entries, expected {length:,}; train the run again")
     return array

@@ -10,7 +10,7 @@ whenever they have grown too much. Buckets are independent, so they are also the
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -59,7 +59,9 @@ class Cut:
         return self.folder / f"bucket-{bucket}"
 
 
-def fit(ids: Array, vocab_size: int, settings: NgramSettings, closed: bool, budget: Budget) -> Iterator[Event]:
+def fit(
+    ids: Array, vocab_size: int, settings: NgramSettings, closed: bool, budget: Budget
+) -> Iterator[Event]:
     """Build the model within ``budget.memory``; the last event is ``Done(model)``."""
     from nextword.core.catalog import find
 
@@ -97,17 +99,19 @@ def _check(settings: NgramSettings, smoothing: object) -> None:
     }
     for name, found in wrong.items():
         if found:
-            raise ConfigError(f"{name} needs all counts in memory and does not go with 'train.memory'; leave one of them out")
+            raise ConfigError(
+                f"{name} needs all counts in memory and does not go with 'train.memory'; leave one out"
+            )
 
 
 def _room(memory: int, vocab_size: int, order: int) -> int:
     """Bytes left for work, besides the program and what grows with the vocabulary."""
-    words = vocab_size * (40 + 8 * order)
-    room = int(0.85 * memory) - mapped.resident() - words
+    taken = mapped.resident() + vocab_size * (40 + 8 * order)
+    room = int(0.85 * memory) - taken
     if room < 24_000_000:
         raise ConfigError(
             f"'train.memory' is {show_size(memory)}, of which the program and {vocab_size:,} words take "
-            f"{show_size(mapped.resident() + words)}; give at least {show_size(int((mapped.resident() + words + 30e6) / 0.85))}"
+            f"{show_size(taken)}; give at least {show_size(int((taken + 30e6) / 0.85))}"
         )
     return room
 
@@ -120,7 +124,7 @@ def _workers(memory: int, room: int) -> tuple[int, int]:
     return (workers, room // workers - _WORKER) if workers >= 2 else (0, room)
 
 
-def _divide(ids: Array, vocab_size: int, order: int, room: int, scratch: Path) -> Iterator[Any]:
+def _divide(ids: Array, vocab_size: int, order: int, room: int, scratch: Path) -> Generator[Event, None, Cut]:
     """Choose the ranges from a sample, then send every position to its bucket."""
     from nextword.ngram import bucket_kernels as kernels
 
@@ -134,7 +138,9 @@ def _divide(ids: Array, vocab_size: int, order: int, room: int, scratch: Path) -
         yield Progress(first)
     rows = np.concatenate(sample)
     rows = rows[np.lexsort(rows.T[::-1])]
-    splitters = np.unique(rows[np.arange(1, wanted) * len(rows) // wanted], axis=0) if wanted > 1 else rows[:0]
+    splitters = (
+        np.unique(rows[np.arange(1, wanted) * len(rows) // wanted], axis=0) if wanted > 1 else rows[:0]
+    )
     cut = Cut(order, vocab_size, splitters, scratch)
     for first, chunk in _chunks(ids, order):
         records = kernels.records(chunk, order, 1, first)

@@ -30,7 +30,9 @@ class NgramFamily:
     default_tokenizer = "words"
     holds_text = True
 
-    def fit(self, ids: Array, tokenizer: Tokenizer, settings: NgramSettings, budget: Budget) -> Iterator[Event]:
+    def fit(
+        self, ids: Array, tokenizer: Tokenizer, settings: NgramSettings, budget: Budget
+    ) -> Iterator[Event]:
         """Count and smooth; within ``budget.memory`` by buckets on disk."""
         closed = is_closed(tokenizer, settings)
         if budget.memory:
@@ -46,10 +48,17 @@ class NgramFamily:
         for name, array in model.trie.named().items():
             if not (folder.path / name).exists():  # buckets write theirs while they work
                 folder.write_array(name, array, wait=False)
-        folder.write_json(_FACTS, {
-            "order": model.order, "fallback": model.trie.fallback, "smoothing": model.smoothing,
-            "probability": model.is_probability, "closed": model.closed, "sizes": model.trie.sizes,
-        })
+        folder.write_json(
+            _FACTS,
+            {
+                "order": model.order,
+                "fallback": model.trie.fallback,
+                "smoothing": model.smoothing,
+                "probability": model.is_probability,
+                "closed": model.closed,
+                "sizes": model.trie.sizes,
+            },
+        )
 
     def load(self, folder: RunFolder, settings: NgramSettings, tokenizer: Tokenizer) -> NgramModel:
         """Memory-map the arrays and check that they fit together."""
@@ -58,14 +67,18 @@ class NgramFamily:
             order, fallback, closed = int(facts["order"]), str(facts["fallback"]), bool(facts["closed"])
             smoothing, is_probability = str(facts["smoothing"]), bool(facts["probability"])
         except (KeyError, TypeError, ValueError) as error:
-            raise DamagedError(f"{folder.path / _FACTS} does not say what the arrays are; train the run again") from error
+            raise DamagedError(
+                f"{folder.path / _FACTS} does not say what the arrays are; train the run again"
+            ) from error
         if not 1 <= order <= 255 or fallback not in ("shorter", "unigram", "uniform", "none"):
-            raise DamagedError(f"{folder.path / _FACTS} has order {order} and fallback '{fallback}'; train the run again")
+            raise DamagedError(
+                f"{folder.path / _FACTS} has order {order}, fallback '{fallback}'; train the run again"
+            )
         trie = Trie.load(folder.path, order, fallback)  # type: ignore[arg-type]
         if trie.vocab_size != tokenizer.vocab_size:
             raise DamagedError(
-                f"'{folder.path}' has {tokenizer.vocab_size:,} words in its tokenizer and {trie.vocab_size:,} in its "
-                "arrays; the run is mixed from two, train it again"
+                f"'{folder.path}' has {tokenizer.vocab_size:,} words in its tokenizer and "
+                f"{trie.vocab_size:,} in its arrays; the run is mixed from two, train it again"
             )
         return NgramModel(trie, smoothing, is_probability, closed)
 

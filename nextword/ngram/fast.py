@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -66,10 +67,19 @@ class FlatCounts:
         for n in range(1, self.order + 1):
             children = self.children_of(n)
             counts = self.counts_of(n).astype(np.int64)
-            adjusted = self.of(n, self.adjusted).astype(np.int64) if n < self.order and len(self.adjusted) else counts
-            levels.append(CountLevel(
-                self.words_of(n), counts, adjusted, None if children is None else children.astype(np.int64)
-            ))
+            adjusted = (
+                self.of(n, self.adjusted).astype(np.int64)
+                if n < self.order and len(self.adjusted)
+                else counts
+            )
+            levels.append(
+                CountLevel(
+                    self.words_of(n),
+                    counts,
+                    adjusted,
+                    None if children is None else children.astype(np.int64),
+                )
+            )
         return CountTrie(tuple(levels), self.vocab_size)
 
 
@@ -80,7 +90,7 @@ def cores() -> int:
 
 def in_ranges(pool: ThreadPoolExecutor, work: Callable[..., Any], edges: Array) -> list[Any]:
     """Call ``work(low, high)`` for all neighbouring edges, in threads."""
-    jobs = [pool.submit(work, int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True) if a < b]
+    jobs = [pool.submit(work, int(a), int(b)) for a, b in pairwise(edges) if a < b]
     return [job.result() for job in jobs]
 
 
@@ -120,8 +130,13 @@ def _sorted_positions(
 
 
 def _fill(
-    pool: ThreadPoolExecutor, ids: Array, vocab_size: int, order: int,
-    found: tuple[Array, Array, Array, Array, Array], adjusted: bool, raw: bool,
+    pool: ThreadPoolExecutor,
+    ids: Array,
+    vocab_size: int,
+    order: int,
+    found: tuple[Array, Array, Array, Array, Array],
+    adjusted: bool,
+    raw: bool,
 ) -> FlatCounts:
     starts, positions, shape, edges, sizes = found
     sizes[:, 1] = 0
@@ -137,10 +152,27 @@ def _fill(
     left = _zeroed(int(begins[order]) if adjusted and order > 1 else 0, vocab_size)
     children = np.empty(begins[order] + order, dtype=np.uint32)
     at = {int(low): first[i] for i, low in enumerate(edges[:-1])}
-    in_ranges(pool, lambda a, b: kernels.fill(
-        ids, order, a, b, starts, positions, shape, begins, at[a], raw_from, len(left) > 0,
-        words, counts, left, children
-    ), edges)
+    in_ranges(
+        pool,
+        lambda a, b: kernels.fill(
+            ids,
+            order,
+            a,
+            b,
+            starts,
+            positions,
+            shape,
+            begins,
+            at[a],
+            raw_from,
+            len(left) > 0,
+            words,
+            counts,
+            left,
+            children,
+        ),
+        edges,
+    )
     for n in range(1, order):
         children[begins[n + 1] + n - 1] = totals[n + 1]
     return FlatCounts(vocab_size, order, begins, words, children, counts, left, raw_from)
@@ -167,9 +199,25 @@ def interpolated(flat: FlatCounts, plan: Plan, thresholds: list[float]) -> Trie:
             probs, gamma = np.empty(len(words), dtype=np.float32), np.empty(len(below), dtype=np.float32)
             new_links = np.empty(len(words) if n < flat.order and plan.below is None else 0, dtype=np.uint32)
             given = below.probs if plan.below is None else plan.below.astype(np.float32)
-            arrays = (children, words, values, plan.discounts[n - 1], plan.kinds, plan.extra[n - 1], plain,
-                      thresholds[n - 1], links, shorter, below.words, given)
-            in_ranges(pool, partial(_interpolate, arrays, (probs, gamma, new_links)), even_edges(children, 4 * cores()))
+            arrays = (
+                children,
+                words,
+                values,
+                plan.discounts[n - 1],
+                plan.kinds,
+                plan.extra[n - 1],
+                plain,
+                thresholds[n - 1],
+                links,
+                shorter,
+                below.words,
+                given,
+            )
+            in_ranges(
+                pool,
+                partial(_interpolate, arrays, (probs, gamma, new_links)),
+                even_edges(children, 4 * cores()),
+            )
             links, shorter = new_links, children
             if plan.weight is not None:
                 gamma.fill(plan.weight)
@@ -179,7 +227,8 @@ def interpolated(flat: FlatCounts, plan: Plan, thresholds: list[float]) -> Trie:
 
 
 def _interpolate(arrays: tuple[Any, ...], into: tuple[Array, ...], first: int, last: int) -> None:
-    kernels.interpolate(*arrays, first, last, *into)
+    work: Callable[..., Any] = kernels.interpolate
+    work(*arrays, first, last, *into)
 
 
 def counts_of_counts(values: Array) -> Array:

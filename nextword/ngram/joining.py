@@ -10,6 +10,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,9 +100,10 @@ class Slice:
 def join(scratch: Path, out: Path, buckets: int, order: int, vocab_size: int, adjusted: bool) -> Joined:
     """Write the levels of the whole trie: words and children as they are kept, counts for the smoothing."""
     slices = [Slice(scratch / f"bucket-{b}") for b in range(buckets) if (scratch / f"bucket-{b}").exists()]
-    shared = [0, *(b.shared_with(a) for a, b in zip(slices, slices[1:], strict=False))]
+    shared = [0, *(b.shared_with(a) for a, b in pairwise(slices))]
     sizes = [vocab_size] + [
-        sum(s.sizes[n - 1] - (n <= k) for s, k in zip(slices, shared, strict=True)) for n in range(2, order + 1)
+        sum(s.sizes[n - 1] - (n <= k) for s, k in zip(slices, shared, strict=True))
+        for n in range(2, order + 1)
     ]
     adjusted_1, n_r, values = np.zeros(vocab_size, dtype=np.int64), {}, []
     if order > 1:

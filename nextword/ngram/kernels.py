@@ -135,8 +135,22 @@ def _radix(keys, places, m, bits, keys2, places2, buckets):  # type: ignore[no-u
 
 @njit(cache=True, nogil=True)
 def _sort_run(  # type: ignore[no-untyped-def]
-    ids, order, positions, shape, first, last, depth, width, bits,
-    keys, keys2, places, places2, stack, buckets, windows,
+    ids,
+    order,
+    positions,
+    shape,
+    first,
+    last,
+    depth,
+    width,
+    bits,
+    keys,
+    keys2,
+    places,
+    places2,
+    stack,
+    buckets,
+    windows,
 ):
     """Sort positions first … last-1, equal in `depth` words, by the next `width` words.
 
@@ -208,8 +222,22 @@ def sort_words(ids, order, bits, low, high, starts, positions, shape, sizes):  #
         else:
             width = min(most, order - 1)
             _sort_run(
-                ids, order, positions, shape, a, b, 1, width, bits,
-                keys, keys2, places, places2, stack, buckets, windows,
+                ids,
+                order,
+                positions,
+                shape,
+                a,
+                b,
+                1,
+                width,
+                bits,
+                keys,
+                keys2,
+                places,
+                places2,
+                stack,
+                buckets,
+                windows,
             )
             depth = 1 + width
             while depth < order:
@@ -221,8 +249,22 @@ def sort_words(ids, order, bits, low, high, starts, positions, shape, sizes):  #
                         e += 1
                     if e - r > 1:
                         _sort_run(
-                            ids, order, positions, shape, r, e, depth, width, bits,
-                            keys, keys2, places, places2, stack, buckets, windows,
+                            ids,
+                            order,
+                            positions,
+                            shape,
+                            r,
+                            e,
+                            depth,
+                            width,
+                            bits,
+                            keys,
+                            keys2,
+                            places,
+                            places2,
+                            stack,
+                            buckets,
+                            windows,
                         )
                     r = e
                 depth += width
@@ -233,7 +275,21 @@ def sort_words(ids, order, bits, low, high, starts, positions, shape, sizes):  #
 
 @njit(cache=True, nogil=True)
 def fill(  # type: ignore[no-untyped-def]
-    ids, order, low, high, starts, positions, shape, begins, at, raw_from, left, words, counts, adjusted, children
+    ids,
+    order,
+    low,
+    high,
+    starts,
+    positions,
+    shape,
+    begins,
+    at,
+    raw_from,
+    left,
+    words,
+    counts,
+    adjusted,
+    children,
 ):
     """Write the trie of the words low … high-1.
 
@@ -262,7 +318,18 @@ def fill(  # type: ignore[no-untyped-def]
                 if shared < length:
                     for n in range(shared + 1, order + 1):  # close what ends here
                         if since[n] >= 0:
-                            _close(n, node[n], r - since[n], leads, order, begins, raw_from, left, counts, adjusted)
+                            _close(
+                                n,
+                                node[n],
+                                r - since[n],
+                                leads,
+                                order,
+                                begins,
+                                raw_from,
+                                left,
+                                counts,
+                                adjusted,
+                            )
                             since[n] = -1
                     for n in range(shared + 1, length + 1):
                         since[n] = r
@@ -315,8 +382,23 @@ def counts_of_counts(values, first, last, found):  # type: ignore[no-untyped-def
 
 @njit(cache=True, nogil=True)
 def interpolate(  # type: ignore[no-untyped-def]
-    children, words, values, D, kinds, extra, plain, threshold, links, below_children, below_words, below_probs,
-    first, last, probs, gamma, new_links,
+    children,
+    words,
+    values,
+    D,
+    kinds,
+    extra,
+    plain,
+    threshold,
+    links,
+    below_children,
+    below_words,
+    below_probs,
+    first,
+    last,
+    probs,
+    gamma,
+    new_links,
 ):
     """p = u + gamma(c) p(w | c without its first word), for the contexts first … last-1.
 
@@ -328,7 +410,7 @@ def interpolate(  # type: ignore[no-untyped-def]
     phases that first only read, so that cache misses overlap.
     """
     keep, by_word = len(new_links) > 0, len(links) == 0
-    widest = 0
+    widest = np.int64(0)
     for c in range(first, last):
         widest = max(widest, np.int64(children[c + 1]) - np.int64(children[c]))
     low, high = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64)

@@ -93,7 +93,9 @@ def resident() -> int:
     except OSError:  # not Linux: the most it ever held
         import resource
 
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if os.uname().sysname == "Darwin" else 1024)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+            1 if os.uname().sysname == "Darwin" else 1024
+        )
 
 
 def interpolated(counts: Joined, plan: Plan, out: Path, scratch: Path, memory: int) -> Iterator[Event]:
@@ -120,15 +122,19 @@ def _level(n: int, counts: Joined, plan: Plan, folders: tuple[Path, Path], memor
     shorter_context = n > 2 and plan.below is None
     links = maps.open(scratch / f"links-{n - 1}.npy") if shorter_context else nothing
     shorter = maps.open(out / f"ngram-{n - 2}.children.npy") if shorter_context else nothing
-    below_words = maps.open(out / f"ngram-{n - 1}.words.npy") if n > 2 else np.arange(counts.sizes[0], dtype=np.int32)
-    below = (maps.open(out / f"ngram-{n - 1}.probs.npy") if plan.below is None else plan.below.astype(np.float32))
+    below_words = (
+        maps.open(out / f"ngram-{n - 1}.words.npy") if n > 2 else np.arange(counts.sizes[0], dtype=np.int32)
+    )
+    below = (
+        maps.open(out / f"ngram-{n - 1}.probs.npy") if plan.below is None else plan.below.astype(np.float32)
+    )
     probs = maps.create(out / f"ngram-{n}.probs.npy", np.float32, counts.sizes[n - 1])
     gamma = maps.create(out / f"ngram-{n - 1}.backoffs.npy", np.float32, counts.sizes[n - 2])
     keep = n < counts.order and plan.below is None
     new_links = maps.create(scratch / f"links-{n}.npy", np.uint32, counts.sizes[n - 1]) if keep else nothing
     work = partial(
-        kernels.interpolate, children, words, values, plan.discounts[n - 1], plan.kinds, plan.extra[n - 1], nothing, 0.0,
-        links, shorter, below_words, below,
+        kernels.interpolate, children, words, values, plan.discounts[n - 1], plan.kinds, plan.extra[n - 1],
+        nothing, 0.0, links, shorter, below_words, below,
     )  # fmt: skip
     # A chunk may not bring in more pages than a quarter of what is left.
     most = max(64, (maps.limit - resident()) // 4 // threads // _LOOKUP) if shorter_context else 1 << 16

@@ -57,9 +57,11 @@ class NgramModel:
 
     def next(self, state: NgramState) -> Array:
         """The whole distribution of every row: one slice of the trie per context length."""
+        p_BV = np.empty((len(state.read_B), self.vocab_size))
+        for row, (nodes_N, read) in enumerate(zip(state.nodes_BN, state.read_B, strict=True)):
+            p_BV[row] = self._distribution(nodes_N, int(read))
         with np.errstate(divide="ignore"):
-            return np.log(np.stack([self._distribution(*row) for row in zip(state.nodes_BN, state.read_B, strict=True)])
-                          if len(state.read_B) else np.empty((0, self.vocab_size)))
+            return np.log(p_BV, out=p_BV)
 
     def step(self, ids_B: Array, state: NgramState) -> tuple[Array, NgramState]:
         """Read one word per row, then `next`."""
@@ -85,9 +87,11 @@ class NgramModel:
         p_BT = self._probabilities(ids_BT, nodes_NBT, read_BT)[0]
         with np.errstate(divide="ignore"):
             logp_BT = np.where(real_BT, np.log(p_BT), 0.0)
-        last_BN = np.stack([nodes[rows_B, lengths_B] for nodes in nodes_NBT[: self.order - 1]], axis=1) if (
-            self.order > 1
-        ) else state.nodes_BN
+        last_BN = (
+            np.stack([nodes[rows_B, lengths_B] for nodes in nodes_NBT[: self.order - 1]], axis=1)
+            if (self.order > 1)
+            else state.nodes_BN
+        )
         return logp_BT, NgramState(last_BN, state.read_B + lengths_B)
 
     def reorder(self, state: NgramState, rows_B: Array) -> NgramState:
@@ -221,8 +225,8 @@ class NgramModel:
         node = int(nodes_N[whole - 1])
         if fallback == "none" and (node < 0 or not self._followers(whole, node)):
             raise ContextError(
-                f"'{self.smoothing}' has no distribution here: the last {whole} words were never seen together in "
-                "training; use a smoothing that backs off, such as modified-kneser-ney, or a shorter context"
+                f"'{self.smoothing}' has no distribution here: the last {whole} words were never seen "
+                "together in training; use a smoothing that backs off, such as katz, or fewer words"
             )
         if fallback == "uniform":
             p_V = np.full(self.vocab_size, self._uniform)
@@ -241,11 +245,16 @@ class NgramModel:
     def _spread(self, n: int, node: int, p_V: Array) -> None:
         """Weigh the fallback by the context's backoff, and put in the words seen after it."""
         level, above = self.trie.levels[n - 1], self.trie.levels[n]
-        assert level.backoffs is not None and level.children is not None
+        assert level.backoffs is not None
+        assert level.children is not None
         first, last = int(level.children[node]), int(level.children[node + 1])
         words = above.words[first:last]
-        if not 0 <= first <= last <= len(above) or (len(words) and not 0 <= words.min() <= words.max() < self.vocab_size):
-            raise DamagedError(f"the n-gram arrays of order {n + 1} are damaged at node {node}; train the run again")
+        if not 0 <= first <= last <= len(above) or (
+            len(words) and not 0 <= words.min() <= words.max() < self.vocab_size
+        ):
+            raise DamagedError(
+                f"the n-gram arrays of order {n + 1} are damaged at node {node}; train the run again"
+            )
         p_V *= float(level.backoffs[node])
         p_V[words] = above.probs[first:last]
 

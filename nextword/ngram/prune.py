@@ -14,7 +14,7 @@ from nextword.core.errors import ConfigError
 from nextword.ngram.arrays import Level, Trie
 from nextword.ngram.counts import CountTrie
 from nextword.ngram.settings import NgramSettings
-from nextword.ngram.smoothing.estimate import as_offsets
+from nextword.ngram.smoothing.estimate import as_offsets, widths
 
 Array = np.ndarray[Any, np.dtype[Any]]
 PRUNABLE = ("katz", "stupid", "witten-bell", "absolute", "kneser-ney", "modified-kneser-ney")
@@ -24,11 +24,13 @@ def check(settings: NgramSettings) -> None:
     """Pruning needs a shorter context to give the mass to."""
     if settings.smoothing not in PRUNABLE and (any(settings.per_order("prune")) or settings.prune_entropy):
         raise ConfigError(
-            f"'model.prune' does not go with 'model.smoothing' {settings.smoothing}, which gives unseen words nothing to "
-            f"fall back on; prune one of {', '.join(PRUNABLE)}"
+            f"'model.prune' does not go with 'model.smoothing' {settings.smoothing}, which has no shorter "
+            f"context to give what is dropped; prune one of {', '.join(PRUNABLE)}"
         )
     if settings.smoothing == "stupid" and settings.prune_entropy:
-        raise ConfigError("'model.prune_entropy' needs probabilities, and 'stupid' gives scores; use 'model.prune'")
+        raise ConfigError(
+            "'model.prune_entropy' needs probabilities, and 'stupid' gives scores; use 'model.prune'"
+        )
 
 
 def by_count(trie: Trie, counts: list[Array], settings: NgramSettings) -> Trie:
@@ -51,14 +53,23 @@ def drop(trie: Trie, keep: list[Array]) -> Trie:
         if n > 0:
             before, above = trie.levels[n - 1], keep[n - 1]
             assert before.children is not None
-            parents = np.repeat(np.arange(len(before)), np.diff(before.children.astype(np.int64)))
+            parents = np.repeat(np.arange(len(before)), widths(before.children))
             mask = keep[n] = mask & above[parents]
             width = np.bincount(parents[mask], minlength=len(before))[above]
-            levels[-1] = Level(levels[-1].words, levels[-1].probs, levels[-1].backoffs,
-                               as_offsets(np.concatenate([[0], np.cumsum(width)])))
-        levels.append(Level(
-            level.words[mask], level.probs[mask], None if level.backoffs is None else level.backoffs[mask], None
-        ))
+            levels[-1] = Level(
+                levels[-1].words,
+                levels[-1].probs,
+                levels[-1].backoffs,
+                as_offsets(np.concatenate([[0], np.cumsum(width)])),
+            )
+        levels.append(
+            Level(
+                level.words[mask],
+                level.probs[mask],
+                None if level.backoffs is None else level.backoffs[mask],
+                None,
+            )
+        )
     return Trie(tuple(levels), trie.fallback)
 
 
@@ -71,7 +82,7 @@ def normalised(trie: Trie) -> Trie:
         left, below = _left(level, above, np.asarray(levels[n - 1].probs, dtype=np.float64)[links[n - 1]])
         weights = np.where(below > 1e-12, left / np.maximum(below, 1e-12), 0.0)
         assert level.children is not None
-        weights = np.where(np.diff(level.children.astype(np.int64)) > 0, weights, 1.0)
+        weights = np.where(widths(level.children) > 0, weights, 1.0)
         levels[n - 1] = Level(level.words, level.probs, weights.astype(np.float32), level.children)
     return Trie(tuple(levels), trie.fallback)
 
@@ -88,7 +99,7 @@ def by_entropy(trie: Trie, threshold: float) -> Trie:
         keep[n - 1] = _worth(trie, n) > threshold
         children = trie.levels[n - 1].children
         if children is not None:
-            keep[n - 1] |= np.diff(children.astype(np.int64)) > 0
+            keep[n - 1] |= widths(children) > 0
             keep[n - 1][_links(trie)[n - 1]] = True  # the end of a longer one stays, too
         trie = normalised(drop(trie, keep))
     return trie
@@ -97,16 +108,20 @@ def by_entropy(trie: Trie, threshold: float) -> Trie:
 def _worth(trie: Trie, n: int) -> Array:
     """exp(D) - 1 for every n-gram of order n: the relative rise of perplexity without it."""
     context, level = trie.levels[n - 2], trie.levels[n - 1]
-    assert context.children is not None and context.backoffs is not None
-    parents = np.repeat(np.arange(len(context)), np.diff(context.children.astype(np.int64)))
+    assert context.children is not None
+    assert context.backoffs is not None
+    parents = np.repeat(np.arange(len(context)), widths(context.children))
     p, q = level.probs.astype(np.float64), context.probs.astype(np.float64)[_links(trie)[n - 2]]
     left, below = _left(context, level, q)
     old = np.maximum(context.backoffs.astype(np.float64), 1e-300)[parents]
     new = (left[parents] + p) / np.maximum(below[parents] + q, 1e-12)  # the weight without this one
     with np.errstate(divide="ignore", invalid="ignore"):
         change = np.log(new) - np.log(old)
-        D = -_marginals(trie, n - 1)[parents] * (p * (np.log(q) + np.log(new) - np.log(p)) + left[parents] * change)
-    return np.expm1(np.nan_to_num(D, nan=np.inf, posinf=np.inf))
+        D = -_marginals(trie, n - 1)[parents] * (
+            p * (np.log(q) + np.log(new) - np.log(p)) + left[parents] * change
+        )
+    worth: Array = np.expm1(np.nan_to_num(D, nan=np.inf, posinf=np.inf))
+    return worth
 
 
 def _marginals(trie: Trie, n: int) -> Array:
@@ -116,14 +131,14 @@ def _marginals(trie: Trie, n: int) -> Array:
     for k in range(1, n):
         children = trie.levels[k - 1].children
         assert children is not None
-        p = np.repeat(p, np.diff(children.astype(np.int64))) * trie.levels[k].probs
+        p = np.repeat(p, widths(children)) * trie.levels[k].probs
     return p
 
 
 def _left(level: Level, above: Level, below_of_seen: Array) -> tuple[Array, Array]:
     """What a context leaves to unseen words, and what the shorter context gives to those words."""
     assert level.children is not None
-    parents = np.repeat(np.arange(len(level)), np.diff(level.children.astype(np.int64)))
+    parents = np.repeat(np.arange(len(level)), widths(level.children))
     seen = np.bincount(parents, weights=above.probs, minlength=len(level))
     below = np.bincount(parents, weights=below_of_seen, minlength=len(level))
     return np.maximum(1.0 - seen, 0.0), np.maximum(1.0 - below, 0.0)
@@ -133,9 +148,16 @@ def _links(trie: Trie) -> list[Array]:
     """For every n-gram of order 2 … N the node of the same n-gram without its first word."""
     from nextword.ngram.counts import CountLevel
 
-    as_counts = CountTrie(tuple(
-        CountLevel(level.words, level.words, level.words,
-                   None if level.children is None else level.children.astype(np.int64))
-        for level in trie.levels
-    ), trie.vocab_size)
+    as_counts = CountTrie(
+        tuple(
+            CountLevel(
+                level.words,
+                level.words,
+                level.words,
+                None if level.children is None else level.children.astype(np.int64),
+            )
+            for level in trie.levels
+        ),
+        trie.vocab_size,
+    )
     return as_counts.links()

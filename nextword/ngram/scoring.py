@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +41,11 @@ def walk_level(  # type: ignore[no-untyped-def]
     size = len(words)
     for k in range(count):  # only read: without a branch the cache misses overlap
         node = max(before[k], 0)
-        low[k], end[k], p[k] = children[node], children[node + 1], p[k] * (backoffs[node] if before[k] >= 0 else 1.0)
+        low[k], end[k], p[k] = (
+            children[node],
+            children[node + 1],
+            p[k] * (backoffs[node] if before[k] >= 0 else 1.0),
+        )
     left = 0
     for k in range(count):  # what is to be searched
         at[k] = -1
@@ -92,7 +97,7 @@ def score_packed(model: NgramModel, ids: Array) -> Array:
         return _by_pieces(model, ids, logp)
     edges = _edges(ids, _PIECE)
     with ThreadPoolExecutor(cores()) as pool:
-        jobs = [pool.submit(partial(_score_piece, model, ids, logp, a, b)) for a, b in zip(edges, edges[1:], strict=False)]
+        jobs = [pool.submit(partial(_score_piece, model, ids, logp, a, b)) for a, b in pairwise(edges)]
         if not all(job.result() for job in jobs):
             raise DamagedError("the offsets of the n-gram arrays point outside them; train the run again")
     return logp
@@ -104,12 +109,12 @@ def _edges(ids: Array, piece: int) -> list[int]:
     if not len(starts):
         return [0, len(ids)]
     cuts = starts[np.searchsorted(starts, np.arange(piece, len(ids), piece)).clip(max=len(starts) - 1)]
-    return np.unique(np.concatenate([[0], cuts, [len(ids)]])).tolist()
+    return [int(cut) for cut in np.unique(np.concatenate([[0], cuts, [len(ids)]]))]
 
 
 def _by_pieces(model: NgramModel, ids: Array, logp: Array) -> Array:
     """Smoothings that do not back off word by word: the plain way, in bounded pieces."""
-    for a, b in zip((edges := _edges(ids, _PIECE)), edges[1:], strict=False):
+    for a, b in pairwise(_edges(ids, _PIECE)):
         logp[a:b] = model.explain_packed(ids[a:b])[0]
     return logp
 
@@ -130,7 +135,17 @@ def _score_piece(model: NgramModel, ids: Array, logp: Array, low: int, high: int
         for n in range(1, len(levels)):
             at, level, below = nodes[n], levels[n], levels[n - 1]
             if not walk_level(
-                ids, first, count, before, below.children, level.words, level.probs, below.backoffs, at, p, *work
+                ids,
+                first,
+                count,
+                before,
+                below.children,
+                level.words,
+                level.probs,
+                below.backoffs,
+                at,
+                p,
+                *work,
             ):
                 return False
             carry[n] = shift(at, count, carry[n])

@@ -23,21 +23,31 @@ class NgramSettings(Settings):
     )
     delta: float = Field(1.0, ge=0.0, description="add: what is added to every count")
     eps: list[float] | float = Field(
-        1.0, description="laplace: weight of the lower distribution, one number or one per order; inf is allowed"
+        1.0,
+        description="laplace: weight of the lower distribution, one number or one per order; inf is allowed",
     )
-    alpha: float = Field(0.4, gt=0.0, le=1.0, description="stupid: what a score is multiplied by at each step back")
+    alpha: float = Field(
+        0.4, gt=0.0, le=1.0, description="stupid: what a score is multiplied by at each step back"
+    )
     katz_limit: int = Field(5, ge=1, le=50, description="katz: counts above this are not discounted")
     discounts: list[float] = Field(
-        [0.5, 1.0, 1.5], min_length=3, max_length=3,
+        [0.5, 1.0, 1.5],
+        min_length=3,
+        max_length=3,
         description="Kneser-Ney: used where the data is too small to estimate its own",
     )
     prune: list[int] | int = Field(
-        0, description="drop n-grams seen at most this often, one number or one per order (the first must be 0)"
+        0,
+        description="drop n-grams seen at most this often, one number or one per order (the first must be 0)",
     )
     prune_entropy: float = Field(
-        0.0, ge=0.0, description="drop n-grams whose loss changes perplexity by less than this share (Stolcke 1998)"
+        0.0,
+        ge=0.0,
+        description="drop n-grams whose loss changes perplexity by less than this share (Stolcke 1998)",
     )
-    kenlm_compat: bool = Field(False, description="reproduce lmplz to the last digit, its counting quirk included")
+    kenlm_compat: bool = Field(
+        False, description="reproduce lmplz to the last digit, its counting quirk included"
+    )
 
     @field_validator("smoothing")
     @classmethod
@@ -56,8 +66,12 @@ class NgramSettings(Settings):
     @field_validator("prune")
     @classmethod
     def _rising(cls, prune: list[int] | int) -> list[int] | int:
-        if isinstance(prune, list) and (prune[:1] not in ([], [0]) or prune != sorted(prune) or min(prune, default=0) < 0):
-            raise ValueError("must start with 0 and must not fall, since an n-gram is only as frequent as its part")
+        if isinstance(prune, list) and (
+            prune[:1] not in ([], [0]) or prune != sorted(prune) or min(prune, default=0) < 0
+        ):
+            raise ValueError(
+                "must start with 0 and must not fall, since an n-gram is only as frequent as its part"
+            )
         return prune
 
     @model_validator(mode="after")
@@ -66,7 +80,8 @@ class NgramSettings(Settings):
             value = getattr(self, name)
             if isinstance(value, list) and len(value) > self.order:
                 raise ConfigError(
-                    f"'model.{name}' has {len(value)} numbers for 'model.order' {self.order}; give at most one per order"
+                    f"'model.{name}' has {len(value)} numbers for 'model.order' {self.order}; "
+                    "give at most one per order"
                 )
         return self
 

@@ -7,7 +7,7 @@ A suffix ends at END; suffixes that are equal up to there stand in the order of 
 The plain twin is `suffix.sort_plain`; a test compares them.
 """
 
-# ruff: noqa: ANN001, ANN201, ANN202 - numba finds the types of its kernels
+
 from __future__ import annotations
 
 import numpy as np

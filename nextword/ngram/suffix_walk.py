@@ -4,7 +4,7 @@ All rows and places of the batch go through one context length at a time; only m
 levels are followed word by word. The twin of `suffix_queries.walk`.
 """
 
-# ruff: noqa: N815 - a name ends in its shape
+
 from __future__ import annotations
 
 from dataclasses import dataclass

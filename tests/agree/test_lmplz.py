@@ -35,11 +35,15 @@ def lines(ids: np.ndarray) -> list[str]:
     return [" ".join(f"w{i}" for i in piece if i not in (START, END)) for piece in pieces]
 
 
-def their_scores(ids: np.ndarray, held_out: np.ndarray, folder: Path, order: int, *options: str) -> np.ndarray:
+def their_scores(
+    ids: np.ndarray, held_out: np.ndarray, folder: Path, order: int, *options: str
+) -> np.ndarray:
     import kenlm
 
     command = ["lmplz", "-o", str(order), "-S", "20%", "-T", str(folder), *options]
-    arpa = subprocess.run(command, input="\n".join(lines(ids)) + "\n", capture_output=True, text=True, check=True).stdout
+    arpa = subprocess.run(
+        command, input="\n".join(lines(ids)) + "\n", capture_output=True, text=True, check=True
+    ).stdout
     (folder / "model.arpa").write_text(arpa)
     model = kenlm.Model(str(folder / "model.arpa"))
     return np.array([score for line in lines(held_out) for score, _, _ in model.full_scores(line)])

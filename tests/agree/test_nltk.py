@@ -22,13 +22,17 @@ def nltk_model(kind: str, ids: np.ndarray, order: int, **options: float):
     from nltk import lm
     from nltk.lm.preprocessing import padded_everygram_pipeline
 
-    sentences = [[str(i) for i in piece if i > END] for piece in np.split(ids, np.flatnonzero(ids == START)[1:])]
+    sentences = [
+        [str(i) for i in piece if i > END] for piece in np.split(ids, np.flatnonzero(ids == START)[1:])
+    ]
     model = getattr(lm, kind)(order=order, **options)
     model.fit(*padded_everygram_pipeline(order, sentences))
     return model
 
 
-@pytest.mark.parametrize(("ours", "theirs", "options"), [("mle", "MLE", {}), ("stupid", "StupidBackoff", {"alpha": 0.4})])
+@pytest.mark.parametrize(
+    ("ours", "theirs", "options"), [("mle", "MLE", {}), ("stupid", "StupidBackoff", {"alpha": 0.4})]
+)
 def test_bigrams_are_those_of_nltk(ours, theirs, options, text):
     reference = nltk_model(theirs, text, 2, **options)
     model = estimation.build(text, 40, NgramSettings(order=2, smoothing=ours))
@@ -38,7 +42,11 @@ def test_bigrams_are_those_of_nltk(ours, theirs, options, text):
         for word in (3, 4, 5, 20, END):
             name = "</s>" if word == END else str(word)
             expected = reference.score(name, ["<s>" if context == START else str(context)])
-            if ours == "stupid" and word != END and reference.counts[["<s>" if context == START else str(context)]][name] == 0:
+            if (
+                ours == "stupid"
+                and word != END
+                and reference.counts[["<s>" if context == START else str(context)]][name] == 0
+            ):
                 # nltk's unigram counts hold START too, which is never predicted: N differs by the sentences
                 expected *= reference.counts[1].N() / (reference.counts[1].N() - reference.counts["<s>"])
             assert p_V[word] == pytest.approx(expected, rel=1e-6)

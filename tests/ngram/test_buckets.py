@@ -6,21 +6,33 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from packed_texts import VOCABULARY, texts, zipf_text
 
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done
 from nextword.core.family import Budget
 from nextword.ngram import buckets, estimation
 from nextword.ngram.settings import NgramSettings
-from packed_texts import VOCABULARY, texts, zipf_text
 
-SMOOTHINGS = ["mle", "add", "laplace", "backoff", "stupid", "witten-bell", "absolute", "kneser-ney", "modified-kneser-ney"]
+SMOOTHINGS = [
+    "mle",
+    "add",
+    "laplace",
+    "backoff",
+    "stupid",
+    "witten-bell",
+    "absolute",
+    "kneser-ney",
+    "modified-kneser-ney",
+]
 
 
 def within(ids, words, settings, tmp_path, memory=2_000_000_000):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    *_, last = buckets.fit(ids, words, settings, False, Budget(memory=memory, folder=tmp_path, scratch=scratch))
+    *_, last = buckets.fit(
+        ids, words, settings, False, Budget(memory=memory, folder=tmp_path, scratch=scratch)
+    )
     assert isinstance(last, Done)
     assert not list(scratch.glob("bucket-*"))
     return last.result
@@ -64,12 +76,14 @@ def test_ids_are_read_from_their_file(text, tmp_path, monkeypatch):
     assert_equal(within(mapped, 60, settings, tmp_path), estimation.build(text, 60, settings))
 
 
-@pytest.mark.parametrize("given", [{"smoothing": "katz"}, {"prune": 1}, {"prune_entropy": 1e-7}, {"kenlm_compat": True}])
+@pytest.mark.parametrize(
+    "given", [{"smoothing": "katz"}, {"prune": 1}, {"prune_entropy": 1e-7}, {"kenlm_compat": True}]
+)
 def test_what_needs_all_counts_is_refused(given, text, tmp_path):
-    with pytest.raises(ConfigError, match="does not go with 'train.memory'"):
+    with pytest.raises(ConfigError, match=r"does not go with 'train\.memory'"):
         within(text, 60, NgramSettings(**given), tmp_path)
 
 
 def test_a_limit_the_vocabulary_breaks_is_named(text, tmp_path):
-    with pytest.raises(ConfigError, match=r"'train.memory' is .* give at least"):
+    with pytest.raises(ConfigError, match=r"'train\.memory' is .* give at least"):
         within(text, 50_000_000, NgramSettings(), tmp_path, memory=300_000_000)

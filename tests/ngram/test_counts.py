@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packed_texts import VOCABULARY, texts, zipf_text
 
 from nextword.core.contracts import END, START
 from nextword.ngram import fast
 from nextword.ngram.counts import CountTrie, count
-from packed_texts import VOCABULARY, texts, zipf_text
 
 
 def paths(counts: CountTrie, n: int) -> list[tuple[int, ...]]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packed_texts import zipf_text
 
 from nextword.core import catalog
 from nextword.core.contracts import END, START, LanguageModel, PackedScorer
@@ -14,7 +17,6 @@ from nextword.ngram import estimation, scoring
 from nextword.ngram.arrays import Level, Trie
 from nextword.ngram.model import NgramModel
 from nextword.ngram.settings import NgramSettings
-from packed_texts import zipf_text
 
 SMOOTHINGS = catalog.names("smoothing")
 
@@ -24,7 +26,9 @@ def model(request, text) -> NgramModel:
     return estimation.build(text, 60, NgramSettings(order=4, smoothing=request.param))
 
 
-sentences = st.lists(st.lists(st.integers(3, 59) | st.just(0) | st.just(END), max_size=9), min_size=1, max_size=4)
+sentences = st.lists(
+    st.lists(st.integers(3, 59) | st.just(0) | st.just(END), max_size=9), min_size=1, max_size=4
+)
 
 
 def padded(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
@@ -66,7 +70,7 @@ def test_packed_scores_are_those_of_single_sentences(model, text):
     logp = model.score_packed(text)
     starts = np.flatnonzero(text == START)
     assert np.all(logp[starts] == 0)
-    for a, b in zip(starts[:20], starts[1:21], strict=True):
+    for a, b in pairwise(starts[:21]):
         single = model.score(text[None, a + 1 : b], np.array([b - a - 1]))[0][0]
         np.testing.assert_allclose(logp[a + 1 : b], single, rtol=1e-12)
 
@@ -96,7 +100,9 @@ def test_offsets_outside_their_array_are_damage_not_a_crash(text):
     for value in (2**32 - 1, 2**31):
         children = np.array(level.children)
         children[3:30] = value
-        broken = NgramModel(Trie((Level(level.words, level.probs, level.backoffs, children), *model.trie.levels[1:])))
+        broken = NgramModel(
+            Trie((Level(level.words, level.probs, level.backoffs, children), *model.trie.levels[1:]))
+        )
         with pytest.raises(DamagedError, match="train the run again"):
             scoring.score_packed(broken, text)
         with pytest.raises(DamagedError, match="train the run again"):

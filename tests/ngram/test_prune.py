@@ -37,7 +37,7 @@ def test_what_is_kept_was_seen_often_enough(text):
 def test_entropy_pruning_costs_little_likelihood(text):
     whole = estimation.build(text, 60, NgramSettings(order=3))
     pruned = estimation.build(text, 60, NgramSettings(order=3, prune_entropy=1e-5))
-    loss = (whole.score_packed(text).mean() - pruned.score_packed(text).mean())
+    loss = whole.score_packed(text).mean() - pruned.score_packed(text).mean()
     assert sum(pruned.trie.sizes) < 0.95 * sum(whole.trie.sizes)
     assert 0 <= loss < 0.05
 

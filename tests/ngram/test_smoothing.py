@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from packed_texts import VOCABULARY, pack, texts
 
 from nextword.core import catalog
 from nextword.core.contracts import END, START, UNKNOWN
 from nextword.core.errors import ContextError
 from nextword.ngram import estimation
+from nextword.ngram.arrays import Level, Trie
 from nextword.ngram.counts import count
 from nextword.ngram.model import NgramModel
 from nextword.ngram.settings import NgramSettings
 from nextword.ngram.smoothing.estimate import as_offsets
-from nextword.ngram.arrays import Level, Trie
-from packed_texts import VOCABULARY, pack, texts
 
 SMOOTHINGS = catalog.names("smoothing")
 PROBABILITIES = [name for name in SMOOTHINGS if name != "stupid"]
@@ -38,7 +38,9 @@ def exact_model(ids: np.ndarray, settings: NgramSettings, closed: bool) -> Ngram
 
 def after(model: NgramModel, context: list[int], begin: bool = True) -> np.ndarray:
     """p of every word after a context."""
-    state = model.score(np.array([context], dtype=int), np.array([len(context)]), model.start(1, begin=begin))[1]
+    state = model.score(
+        np.array([context], dtype=int), np.array([len(context)]), model.start(1, begin=begin)
+    )[1]
     return np.exp(model.next(state)[0])
 
 
@@ -143,7 +145,9 @@ def test_a_text_too_small_for_discounts_says_so_and_sums_to_one():
 
 
 @settings(max_examples=20)
-@given(texts(words=5, most=4), st.sampled_from(["modified-kneser-ney", "witten-bell", "katz", "add", "laplace"]))
+@given(
+    texts(words=5, most=4), st.sampled_from(["modified-kneser-ney", "witten-bell", "katz", "add", "laplace"])
+)
 def test_all_strings_and_the_tail_sum_to_one(ids, smoothing):
     """L01: the probabilities of all strings up to a length, and of all longer ones, sum to 1."""
     model = estimation.build(ids, 5, NgramSettings(order=3, smoothing=smoothing))

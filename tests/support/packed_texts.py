@@ -27,4 +27,3 @@ def zipf_text(sentences: int, words: int, seed: int = 0) -> np.ndarray:
     return pack([
         (3 + (rng.zipf(1.4, rng.integers(0, 14)) - 1) % (words - 3)).tolist() for _ in range(sentences)
     ])  # fmt: skip
-

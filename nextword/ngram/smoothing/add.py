@@ -38,7 +38,9 @@ class Add:
         """Every word gets delta; an unseen context gives all words the same."""
         M = int(predictable_V.sum())
         uniform_V = predictable_V / M
-        return _mixed(counts, [settings.delta * M] * counts.order, uniform_V, uniform_V, predictable_V, self.fallback)
+        return _mixed(
+            counts, [settings.delta * M] * counts.order, uniform_V, uniform_V, predictable_V, self.fallback
+        )
 
 
 class Laplace:
@@ -69,7 +71,10 @@ class Laplace:
 
 def _plan(counts_V: Array, extra: list[float], uniform_V: Array, below_V: Array, fallback: Fallback) -> Plan:
     return Plan(
-        _mix(counts_V, extra[0], uniform_V), [NO_DISCOUNT] * len(extra), [min(e, ENDLESS) for e in extra], fallback,
+        _mix(counts_V, extra[0], uniform_V),
+        [NO_DISCOUNT] * len(extra),
+        [min(e, ENDLESS) for e in extra],
+        fallback,
         below=below_V,
     )
 
@@ -80,7 +85,12 @@ def _mix(n_x: Array, eps: float, base: Array) -> Array:
 
 
 def _mixed(
-    counts: CountTrie, eps: list[float], uniform_V: Array, base_V: Array, predictable_V: Array, fallback: Fallback
+    counts: CountTrie,
+    eps: list[float],
+    uniform_V: Array,
+    base_V: Array,
+    predictable_V: Array,
+    fallback: Fallback,
 ) -> Estimate:
     probs = [_mix(unigram_counts(counts.levels[0], predictable_V), eps[0], uniform_V)]
     backoffs = []

@@ -30,12 +30,14 @@ class Estimate:
         levels = []
         for n, level in enumerate(counts.levels):
             top = n == counts.order - 1
-            levels.append(Level(
-                level.words,
-                self.probs[n].astype(np.float32),
-                None if top else self.backoffs[n].astype(np.float32),
-                None if level.children is None else as_offsets(level.children),
-            ))
+            levels.append(
+                Level(
+                    level.words,
+                    self.probs[n].astype(np.float32),
+                    None if top else self.backoffs[n].astype(np.float32),
+                    None if level.children is None else as_offsets(level.children),
+                )
+            )
         return Trie(tuple(levels), self.fallback)
 
 
@@ -61,6 +63,11 @@ def as_offsets(offsets: Array) -> Array:
     """Offsets in the smallest unsigned type that holds them."""
     large = len(offsets) > 0 and int(offsets[-1]) >= 2**32
     return offsets.astype(np.uint64 if large else np.uint32)
+
+
+def widths(offsets: Array) -> Array:
+    """How many extensions each n-gram has."""
+    return np.asarray(np.diff(offsets.astype(np.int64)), dtype=np.int64)
 
 
 def unigram_counts(level: CountLevel, predictable_V: Array, adjusted: bool = False) -> Array:

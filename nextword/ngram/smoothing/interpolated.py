@@ -46,8 +46,13 @@ class Interpolated:
         notes: list[str] = []
         D = [self.discounts(n, n_r(n), settings, notes) for n in range(1, settings.order + 1)]
         return Plan(
-            self.unigrams(counts_V, D[0], predictable_V), D, [0.0] * settings.order, self.fallback,
-            kinds=self.kinds, adjusted=self.adjusted, notes=notes,
+            self.unigrams(counts_V, D[0], predictable_V),
+            D,
+            [0.0] * settings.order,
+            self.fallback,
+            kinds=self.kinds,
+            adjusted=self.adjusted,
+            notes=notes,
         )
 
     def estimate(self, counts: CountTrie, settings: NgramSettings, predictable_V: Array) -> Estimate:
@@ -62,7 +67,9 @@ class Interpolated:
             c = (level.adjusted if self.adjusted and n < counts.order else level.counts).astype(np.float64)
             u, gamma = self.split(c, parents, contexts, self._discounts(n, c, counts, settings, notes))
             if thresholds[n - 1] > 0:  # what is dropped goes to the shorter context, as in lmplz
-                gamma = gamma + np.bincount(parents, u * (level.counts <= thresholds[n - 1]), minlength=contexts)
+                gamma = gamma + np.bincount(
+                    parents, u * (level.counts <= thresholds[n - 1]), minlength=contexts
+                )
             probs.append(u + gamma[parents] * probs[-1][links[n - 2]])
             backoffs.append(gamma)
         return Estimate(probs, backoffs, self.fallback, notes=notes)
@@ -70,7 +77,7 @@ class Interpolated:
     def unigrams(self, c: Array, D: Array, predictable_V: Array) -> Array:
         """p of every word without a context: what is taken goes in equal parts to all words."""
         u, gamma = self.split(c, np.zeros(len(c), dtype=np.int64), 1, D)
-        return u + gamma[0] * predictable_V / predictable_V.sum()
+        return np.asarray(u + gamma[0] * predictable_V / predictable_V.sum())
 
     def split(self, c: Array, parents: Array, contexts: int, D: Array) -> tuple[Array, Array]:
         """u of every n-gram from the counts c, and gamma of every context."""
@@ -80,7 +87,9 @@ class Interpolated:
         gamma = share(np.bincount(parents, weights=taken, minlength=contexts) + kinds, total, empty=1.0)
         return share(c - taken, total[parents]), gamma
 
-    def _discounts(self, n: int, c: Array, counts: CountTrie, settings: NgramSettings, notes: list[str]) -> Array:
+    def _discounts(
+        self, n: int, c: Array, counts: CountTrie, settings: NgramSettings, notes: list[str]
+    ) -> Array:
         n_r = np.bincount(c[c < 5].astype(np.int64), minlength=5).astype(np.float64)
         if settings.kenlm_compat and self.adjusted and n < counts.order:
             n_r = as_lmplz_counts(n_r, *lmplz_last(counts)[n - 1])
@@ -127,7 +136,7 @@ def modified_discounts(n: int, n_r: Array, settings: NgramSettings, notes: list[
     Y = n_r[1] / (n_r[1] + 2.0 * n_r[2])
     r = np.arange(1, 4)
     D = r - (r + 1) * Y * n_r[2:5] / n_r[1:4]
-    if np.any((D < 0) | (D > r)):
+    if not np.all((D >= 0) & (r >= D)):
         notes.append(_too_small(n, "three discounts", settings.discounts))
         return fallback
     return np.concatenate([[0.0], D])

@@ -35,7 +35,9 @@ class Katz:
             parents, n_c = counts.parents(n), totals(counts, n, n_cw)
             below = probs[-1][links[n - 2]]
             covered = totals(counts, n, below)  # by the shorter context, of the words seen here
-            d = good_turing(n, n_cw, settings.katz_limit, notes)[np.minimum(n_cw, settings.katz_limit + 1).astype(int)]
+            d = good_turing(n, n_cw, settings.katz_limit, notes)[
+                np.minimum(n_cw, settings.katz_limit + 1).astype(int)
+            ]
             seen = d * n_cw / n_c[parents]
             left = 1.0 - totals(counts, n, seen)
             # No count small enough to discount: leave room for one more word (as SRILM does).
@@ -54,12 +56,12 @@ def _unigrams(n_w: Array, predictable_V: Array, settings: NgramSettings, notes: 
     """Good-Turing over the words; what it takes goes in equal parts to the words never seen."""
     never = predictable_V & (n_w == 0)
     if not never.any():
-        return n_w / n_w.sum()
+        return np.asarray(n_w / n_w.sum())
     d = good_turing(1, n_w[n_w > 0], settings.katz_limit, notes)
     seen = d[np.minimum(n_w, settings.katz_limit + 1).astype(int)] * n_w / n_w.sum()
     if 1.0 - seen.sum() < NEARLY_ALL:
         seen = n_w / (n_w.sum() + 1.0)
-    return seen + never * (1.0 - seen.sum()) / never.sum()
+    return np.asarray(seen + never * (1.0 - seen.sum()) / never.sum())
 
 
 def good_turing(n: int, counts: Array, k: int, notes: list[str]) -> Array:
@@ -77,5 +79,7 @@ def good_turing(n: int, counts: Array, k: int, notes: list[str]) -> Array:
                 d[1 : k + 1] = found
                 return d
         k -= 1
-    notes.append(f"Good-Turing cannot discount the counts of {n}-grams in so small or regular a text; they are kept")
+    notes.append(
+        f"Good-Turing cannot discount the counts of {n}-grams in so small or regular a text; they are kept"
+    )
     return d

@@ -47,8 +47,12 @@ class RelativeFrequencies:
     ) -> Plan:
         """u = n(c w) / n(c), and nothing is left."""
         return Plan(
-            counts_V / counts_V.sum(), [NO_DISCOUNT] * settings.order, [0.0] * settings.order, self.fallback,
-            weight=self.weight(settings), is_probability=self.is_probability,
+            counts_V / counts_V.sum(),
+            [NO_DISCOUNT] * settings.order,
+            [0.0] * settings.order,
+            self.fallback,
+            weight=self.weight(settings),
+            is_probability=self.is_probability,
         )
 
 
@@ -80,7 +84,9 @@ class Backoff(RelativeFrequencies):
         """Weight 0 behind a context that was seen, 1 behind one that was not."""
         weights = [
             1.0 - share(followers, followers)
-            for followers in (np.diff(level.children) for level in counts.levels[:-1] if level.children is not None)
+            for followers in (
+                np.diff(level.children) for level in counts.levels[:-1] if level.children is not None
+            )
         ]
         return Estimate(relative_frequencies(counts, predictable_V), weights, self.fallback)
 
@@ -101,4 +107,6 @@ class Stupid(RelativeFrequencies):
     def estimate(self, counts: CountTrie, settings: NgramSettings, predictable_V: Array) -> Estimate:
         """The same weight behind every context."""
         weights = [np.full(len(level), settings.alpha) for level in counts.levels[:-1]]
-        return Estimate(relative_frequencies(counts, predictable_V), weights, self.fallback, is_probability=False)
+        return Estimate(
+            relative_frequencies(counts, predictable_V), weights, self.fallback, is_probability=False
+        )
