@@ -39,7 +39,7 @@ Mixing = Literal["absolute", "witten-bell", "none"]
 _FACTS = "unbounded.json"
 _DISCOUNT = 0.75  # where the text is too small to estimate it
 _PLAIN = 50_000  # so few words are searched in plain NumPy, which needs no compiled kernel
-_BYTES, _BASE = 22, 200_000_000  # memory that building takes for each id, and before any
+_BYTES, _BASE = 22, 260_000_000  # memory that building takes for each id, and before any
 
 
 class UnboundedSettings(Settings):
