@@ -1,0 +1,58 @@
+"""The documents name only what is there: files, links, models, experiments, commands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from nextword.cli.app import app
+from nextword.core import catalog
+from nextword.train.settings import plan
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_and_files_that_are_named_are_there(document):
+    text = document.read_text()
+    for link in re.findall(r"\]\((?!http)([^)#]+)\)", text):
+        if "benchmarks" not in link:
+            assert (document.parent / link).exists(), link
+    for name in re.findall(r"`((?:tests|configs)/[\w/.-]+)`", text):
+        assert (ROOT / name).exists(), name
+    for name in re.findall(r"`((?:core|text|data|ngram|evaluate|decode|lab)/[\w/.]+\.py)`", text):
+        assert (ROOT / "nextword" / name).exists(), name
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_commands_that_are_shown_exist(document):
+    known = {command.name for command in app.registered_commands} | {
+        group.name for group in app.registered_groups
+    }
+    for command in re.findall(r"(?:^|`|\| |\$ )nextword ([a-z]+)", document.read_text(), re.MULTILINE):
+        assert command in known, command
+
+
+def test_the_readme_has_the_two_commands_and_every_smoothing():
+    text = (ROOT / "README.md").read_text()
+    assert "make demo" in text
+    assert "make test" in text
+    assert all(f"`{name}`" in text for name in catalog.names("smoothing"))
+
+
+def test_every_experiment_is_in_the_lectures_map():
+    text = (ROOT / "docs" / "lectures.md").read_text()
+    assert all(f"`{name}`" in text for name in catalog.names("lab"))
+
+
+def test_the_picture_of_the_report_is_small():
+    assert (ROOT / "docs" / "report.png").stat().st_size < 300_000
+
+
+def test_recipes_hold_only_settings_that_exist():
+    for recipe in (ROOT / "configs").glob("*.toml"):
+        assert plan(recipe=recipe).family == "ngram"
+    assert plan(recipe=ROOT / "configs" / "reuters.toml").data.text_column == "title,body"
