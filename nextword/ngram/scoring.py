@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numba import njit
@@ -30,7 +31,7 @@ _PIECE = 1 << 17  # tokens a thread takes at a time
 
 @njit(cache=True, nogil=True)
 def walk_level(  # type: ignore[no-untyped-def]
-    ids, first, count, before, children, words, probs, backoffs, at, p, low, end, length, place, wanted
+    ids, first, count, before, children, words, probs, backoffs, table, at, p, low, end, length, place, wanted
 ):
     """One more word of context for `count` tokens from `first` on.
 
@@ -41,17 +42,18 @@ def walk_level(  # type: ignore[no-untyped-def]
     size = len(words)
     for k in range(count):  # only read: without a branch the cache misses overlap
         node = max(before[k], 0)
-        low[k], end[k], p[k] = (
-            children[node],
-            children[node + 1],
-            p[k] * (backoffs[node] if before[k] >= 0 else 1.0),
-        )
+        low[k], end[k] = children[node], children[node + 1]
+        p[k] *= backoffs[node] if before[k] >= 0 else 1.0
+    if len(table) > 0:
+        _look_up(ids, first, count, before, words, table, at, low, end, length, place)
     left = 0
     for k in range(count):  # what is to be searched
-        at[k] = -1
         start, after = low[k], end[k]
         if start > after or start < 0 or after > size:
             return False
+        if len(table) > 0:
+            continue
+        at[k] = -1
         low[left], length[left], wanted[left], place[left] = start, after - start, ids[first + k], k
         left += (before[k] >= 0) & (start < after) & (ids[first + k] != _START)
     while left > 0:
@@ -76,6 +78,50 @@ def walk_level(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _slot(context, word, mask):  # type: ignore[no-untyped-def]
+    mixed = np.uint64(context) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= np.uint64(word) * np.uint64(0xC2B2AE3D27D4EB4F)
+    return np.int64((mixed ^ (mixed >> np.uint64(29))) & np.uint64(mask))
+
+
+@njit(cache=True, nogil=True)
+def _look_up(ids, first, count, before, words, table, at, low, end, slot, found):  # type: ignore[no-untyped-def]
+    """Nodes of pairs by hashing: the lists behind frequent words are too long to halve at speed."""
+    mask, touched = len(table) - 1, np.int64(0)
+    for k in range(count):
+        slot[k] = _slot(max(before[k], 0), ids[first + k], mask)
+        found[k] = table[slot[k]]
+    for k in range(count):
+        touched += words[max(found[k] - 1, 0)]
+    for k in range(count):
+        at[k] = -1
+        entry, place, word = found[k], slot[k], ids[first + k]
+        while entry > 0 and before[k] >= 0 and word != _START:
+            if low[k] <= entry - 1 < end[k] and words[entry - 1] == word:
+                at[k] = entry - 1
+                break
+            place = (place + 1) & mask
+            entry = np.int64(table[place])
+    return touched
+
+
+@njit(cache=True, nogil=True)
+def _hash_pairs(children, words, table):  # type: ignore[no-untyped-def]
+    """Put every pair into the table (node + 1; 0 is empty); False if an offset is outside."""
+    mask = len(table) - 1
+    for context in range(len(children) - 1):
+        start, after = np.int64(children[context]), np.int64(children[context + 1])
+        if start > after or after > len(words):
+            return False
+        for i in range(start, after):
+            place = _slot(context, words[i], mask)
+            while table[place] > 0:
+                place = (place + 1) & mask
+            table[place] = i + 1
+    return True
+
+
+@njit(cache=True, nogil=True)
 def shift(nodes, count, carry):  # type: ignore[no-untyped-def]
     """Nodes of the contexts: those of the token before; the first is carried over from the last block."""
     last = nodes[count - 1]
@@ -95,12 +141,31 @@ def score_packed(model: NgramModel, ids: Array) -> Array:
     logp = np.empty(len(ids), dtype=np.float64)
     if model.trie.fallback != "shorter":
         return _by_pieces(model, ids, logp)
-    edges = _edges(ids, _PIECE)
+    edges, table = _edges(ids, _PIECE), _pairs(model, len(ids))
     with ThreadPoolExecutor(cores()) as pool:
-        jobs = [pool.submit(partial(_score_piece, model, ids, logp, a, b)) for a, b in pairwise(edges)]
+        jobs = [pool.submit(partial(_score_piece, model, table, ids, logp, a, b)) for a, b in pairwise(edges)]
         if not all(job.result() for job in jobs):
             raise DamagedError("the offsets of the n-gram arrays point outside them; train the run again")
     return logp
+
+
+_scored: WeakKeyDictionary[NgramModel, int] = WeakKeyDictionary()
+_tables: WeakKeyDictionary[NgramModel, Array] = WeakKeyDictionary()
+
+
+def _pairs(model: NgramModel, tokens: int) -> Array:
+    """The hash table of a model's pairs; empty until so much was scored that it pays to build one."""
+    if model in _tables:
+        return _tables[model]
+    _scored[model] = _scored.get(model, 0) + tokens
+    table: Array = np.empty(0, dtype=np.uint32)
+    if model.order > 1 and _scored[model] > len(model.trie.levels[1]) > 1000:
+        size = len(model.trie.levels[1])
+        table = np.zeros(1 << int(2 * size).bit_length(), dtype=np.uint32 if size < 2**32 - 1 else np.uint64)
+        if not _hash_pairs(model.trie.levels[0].children, model.trie.levels[1].words, table):
+            raise DamagedError("the offsets of the n-gram arrays point outside them; train the run again")
+        _tables[model] = table
+    return table
 
 
 def _edges(ids: Array, piece: int) -> list[int]:
@@ -119,11 +184,11 @@ def _by_pieces(model: NgramModel, ids: Array, logp: Array) -> Array:
     return logp
 
 
-def _score_piece(model: NgramModel, ids: Array, logp: Array, low: int, high: int) -> bool:
+def _score_piece(model: NgramModel, table: Array, ids: Array, logp: Array, low: int, high: int) -> bool:
     levels = model.trie.levels
     nodes = [np.empty(_BLOCK, dtype=np.int64) for _ in levels]
     work = (*(np.empty(_BLOCK, dtype=np.int64) for _ in range(4)), np.empty(_BLOCK, dtype=np.int32))
-    carry = [-1] * len(levels)
+    carry, nothing = [-1] * len(levels), table[:0]
     for first in range(low, high, _BLOCK):
         count = min(_BLOCK, high - first)
         part = ids[first : first + count]
@@ -134,19 +199,8 @@ def _score_piece(model: NgramModel, ids: Array, logp: Array, low: int, high: int
         before[:count][part == START] = -1
         for n in range(1, len(levels)):
             at, level, below = nodes[n], levels[n], levels[n - 1]
-            if not walk_level(
-                ids,
-                first,
-                count,
-                before,
-                below.children,
-                level.words,
-                level.probs,
-                below.backoffs,
-                at,
-                p,
-                *work,
-            ):
+            arrays = (below.children, level.words, level.probs, below.backoffs, table if n == 1 else nothing)
+            if not walk_level(ids, first, count, before, *arrays, at, p, *work):
                 return False
             carry[n] = shift(at, count, carry[n])
             before = at

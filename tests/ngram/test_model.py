@@ -81,6 +81,18 @@ def test_compiled_scoring_equals_the_plain_way(model):
     np.testing.assert_allclose(scoring.score_packed(model, ids), model.explain_packed(ids)[0], rtol=1e-12)
 
 
+def test_pairs_are_hashed_once_enough_is_scored_and_nothing_changes():
+    ids = zipf_text(6000, 800, seed=9)
+    model = estimation.build(ids, 800, NgramSettings(order=3))
+    ids[::13][ids[::13] > 2] = 0
+    before = scoring.score_packed(model, ids[:600])
+    assert model not in scoring._tables
+    after = scoring.score_packed(model, ids)
+    assert model in scoring._tables
+    np.testing.assert_array_equal(after[:600], before)
+    np.testing.assert_allclose(after, model.explain_packed(ids)[0], rtol=1e-12)
+
+
 def test_a_stream_may_begin_in_the_middle(model):
     ids = np.array([5, 6, END, START, 7, END], dtype=np.int32)
     np.testing.assert_allclose(scoring.score_packed(model, ids), model.explain_packed(ids)[0], rtol=1e-12)
