@@ -24,10 +24,15 @@ from nextword.ngram.settings import NgramSettings
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CLAIM = "END is a word with a probability of its own; it decides how long a sentence becomes."
-SAMPLES = 40
+OF_END = (
+    "The mean probability of END after so many words of held-out sentences. An n-gram forgets how long the "
+    "sentence is already, so its line is nearly flat where the sentences' own rises."
+)
+SAMPLES = 60
 VOCABULARY = 8_000  # words of the embedded corpus; the rest are unknown words, which are written too
+STEP = 6  # words that are drawn as one point
 MOST = 200  # tokens of one text
-SENTENCES = 300  # of the held-out text
+SENTENCES = 2000  # of the held-out text
 WAYS: dict[str, dict[str, Any]] = {
     "sample": {},
     "sample, temperature 0.7": {"temperature": 0.7},
@@ -109,7 +114,7 @@ def _table(rows: list[tuple[str, int, float, float, float]]) -> Table:
 
 
 def _distribution(real: Array, sampled: Array) -> Picture:
-    width = max(1.0, round(float(np.percentile(real, 95)) / 15))
+    width = max(1.0, round(float(np.percentile(real, 95)) / 7))
     both = {"the training text": real, "sampled": sampled}
     series = [
         Series(name, tuple((x, 100 * y) for x, y in histogram(map(float, lengths), width)))
@@ -140,12 +145,19 @@ def _along(model: LanguageModel, held: Array, most: int = 60) -> Picture:
         rows, state = rows[keep], model.reorder(state, keep)
         words = np.array([[parts[row][t]] for row in rows]).reshape(-1, 1)
         state = model.score(words, np.ones(len(rows), np.int64), state)[1]
-    enough = np.flatnonzero(alive >= 20)[1:]
+    steps = [(t, slice(t, t + STEP)) for t in range(1, most - STEP, STEP) if alive[t + STEP - 1] >= 20]
     named = {"the model's p(END)": sure, "sentences that end": ends}
     series = [
-        Series(name, tuple((float(t), 100 * v[t] / alive[t]) for t in enough)) for name, v in named.items()
+        Series(name, tuple((t + STEP / 2, 100 * _share(v, alive, part)) for t, part in steps))
+        for name, v in named.items()
     ]
     svg = lines(series, "p(END) along the sentence", Axis("words read"), Axis("ends here, %", zero=True))
-    rows_of = tuple((int(t), sure[t] / alive[t], ends[t] / alive[t]) for t in enough[::10])
+    rows_of = tuple(
+        (f"{t} to {t + STEP - 1}", _share(sure, alive, part), _share(ends, alive, part)) for t, part in steps
+    )
     table = Table(("words read", "mean p(END)", "share that ends"), rows_of)
-    return Picture(svg, "The mean probability of END after so many words of held-out sentences.", table)
+    return Picture(svg, OF_END, table)
+
+
+def _share(part: Array, whole: Array, steps: slice) -> float:
+    return float(part[steps].sum() / whole[steps].sum())
