@@ -157,7 +157,12 @@ def new_run(path: str | os.PathLike[str], overwrite: bool = False, need: int = 0
             _check_replaceable(target, overwrite)
             if need:
                 disk.check_space(target, need)
-            yield from _write_run(target, overwrite)
+            try:
+                yield from _write_run(target, overwrite)
+            except BaseException:  # also a signal that came just after the temporary folder was made
+                replace.repair(target)
+                replace.clean(target)
+                raise
             if target.parent.name == RUNS.name:
                 mark_latest(target)
     except BaseException:
