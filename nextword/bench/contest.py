@@ -5,7 +5,6 @@ One split for all: the end of the text is held out, or a text of its own is give
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 
 from nextword.core.errors import ConfigError
 from nextword.data.corpora import DEFAULT
+from nextword.train.auto import choose
 from nextword.train.holdout import hold_out
 from nextword.train.settings import RunSettings, plan
 from nextword.train.source import Names, Source
@@ -62,26 +62,16 @@ def enter(
             raise ConfigError(f"{both} is in the training text and in --valid; new text must not be known")
         train.keep()
         held.keep()
-        digest = _digest(train) + _digest(held)
     else:
         train, held = hold_out(named, settings)
-        digest = _digest(train) + _digest(held)
+    digest = train.read_through() + held.read_through()
     return Contest(entries, train, held, named, apart, digest, _folder(out, named[0]), minutes)
 
 
 def _names(models: Sequence[str]) -> list[str]:
-    """The models that were named, each once."""
-    return list(dict.fromkeys(name.strip() for name in models if name.strip())) or list(MODELS)
-
-
-def _digest(source: Source) -> str:
-    """SHA-256 of a text; it is read through for it."""
-    found = hashlib.sha256()
-    for block in source.blocks():
-        found.update(block.data)
-        if block.ends_document:
-            found.update(b"\0")
-    return found.hexdigest()
+    """The models that were named, each once; `auto` is the one it chooses."""
+    named = (name.strip() for name in models if name.strip())
+    return list(dict.fromkeys(choose().model if name == "auto" else name for name in named)) or list(MODELS)
 
 
 def _folder(out: str | os.PathLike[str] | None, data: str) -> Path:

@@ -117,6 +117,17 @@ def test_a_text_of_its_own_can_be_measured(tmp_path):
     assert found.rows[0].bytes == (tmp_path / "b.txt").stat().st_size
 
 
+def test_every_tokenizer_can_be_compared(tmp_path):
+    text = write(tmp_path / "a.txt", 120)
+    for tokenizer in ("words", "characters", "bytes", "bpe"):
+        contest = enter(
+            [text], ["auto"], tokenizer=tokenizer, sets={"model.order": 2}, out=tmp_path / tokenizer
+        )
+        found, _ = result(contest)
+        assert 0 < found.rows[0].bits_per_byte < 8
+        assert f"tok:{tokenizer}" in found.rows[0].signature
+
+
 def test_measuring_on_the_training_text_is_refused(tmp_path):
     text = write(tmp_path / "a.txt", 10)
     with pytest.raises(ConfigError, match="must not be known"):
