@@ -12,6 +12,7 @@ from nextword.core.contracts import Tokenizer
 from nextword.core.errors import DataError, RunError
 from nextword.core.events import Event, Stage
 from nextword.data.corpora import DEFAULT
+from nextword.data.paths import STDIN
 from nextword.train import saved
 from nextword.train.holdout import hold_out, whole_names
 from nextword.train.ids import encode
@@ -55,6 +56,10 @@ def prepare(run: str | None, max_vocab: int = 0) -> Generator[Event, None, Mater
     names = (DEFAULT,) if trained is None else whole_names(trained.facts.data.names)
     if trained is not None and getattr(trained.model, "smoothing", "") == "arpa":
         raise RunError(f"'{run}' was imported and has no text of its own; take a run that was trained here")
+    if any(name in STDIN for name in names):
+        raise RunError(
+            f"'{run}' was trained on standard input, which cannot be read again; train it on a file"
+        )
     yield Stage("hold out the end of the text")
     try:
         train, held = hold_out(names, settings.data)
