@@ -157,12 +157,7 @@ def new_run(path: str | os.PathLike[str], overwrite: bool = False, need: int = 0
             _check_replaceable(target, overwrite)
             if need:
                 disk.check_space(target, need)
-            try:
-                yield from _write_run(target, overwrite)
-            except BaseException:  # also a signal that came just after the temporary folder was made
-                replace.repair(target)
-                replace.clean(target)
-                raise
+            yield from _write_run(target, overwrite)
             if target.parent.name == RUNS.name:
                 mark_latest(target)
     except BaseException:
@@ -173,8 +168,9 @@ def new_run(path: str | os.PathLike[str], overwrite: bool = False, need: int = 0
 
 
 def _write_run(target: Path, overwrite: bool) -> Iterator[NewRun]:
-    folder = NewRun(replace.temporary_sibling(target), target)
+    folder = NewRun(replace.sibling_name(target), target)
     try:
+        folder.path.mkdir()
         yield folder
         folder._finish()
         _check_replaceable(target, overwrite)

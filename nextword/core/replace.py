@@ -98,11 +98,9 @@ def _try_lock(descriptor: int) -> bool:
     return True
 
 
-def temporary_sibling(target: Path) -> Path:
-    """A new empty folder beside the target, on the same file system, with a name nobody can foresee."""
-    path = target.parent / f".{target.name}.new-{os.getpid()}-{secrets.token_hex(8)}"
-    os.mkdir(path)
-    return path
+def sibling_name(target: Path) -> Path:
+    """A name beside the target, on the same file system, that nobody can foresee."""
+    return target.parent / f".{target.name}.new-{os.getpid()}-{secrets.token_hex(8)}"
 
 
 def leftovers(target: Path, kind: str) -> list[Path]:
