@@ -31,19 +31,18 @@ _PIECE = 1 << 17  # tokens a thread takes at a time
 
 @njit(cache=True, nogil=True)
 def walk_level(  # type: ignore[no-untyped-def]
-    ids, first, count, before, children, words, probs, backoffs, table, at, p, low, end, length, place, wanted
+    ids, first, count, n, before, children, words, backoffs, table, at, p, longest, low, end, length, place, wanted
 ):
     """One more word of context for `count` tokens from `first` on.
 
     ``before[k]`` is the node of the context of token first+k (-1: none); ``at[k]`` becomes the node
-    of the n-gram, and p[k] its own probability or p[k] times the context's backoff weight. Returns
-    False if an offset points outside the level.
+    of the n-gram. Where there is one, ``longest[k]`` becomes n and p[k] 1; where there is none, p[k]
+    is multiplied by the context's backoff weight. Returns False if an offset points outside the level.
     """
     size = len(words)
     for k in range(count):  # only read: without a branch the cache misses overlap
         node = max(before[k], 0)
         low[k], end[k] = children[node], children[node + 1]
-        p[k] *= backoffs[node] if before[k] >= 0 else 1.0
     if len(table) > 0:
         _look_up(ids, first, count, before, words, table, at, low, end, length, place)
     left = 0
@@ -70,10 +69,10 @@ def walk_level(  # type: ignore[no-untyped-def]
             low[kept], length[kept], wanted[kept], place[kept] = low[q], length[q], wanted[q], k
             kept += length[q] > 1
         left = kept
-    for k in range(count):
-        node = at[k]
-        own = probs[max(node, 0)] if size > 0 else np.float32(0)
-        p[k] = own if node >= 0 else p[k]
+    for k in range(count):  # entry 0 stands for "nothing to read": it is always near
+        weight = np.float64(backoffs[before[k] if at[k] < 0 and before[k] >= 0 else 0])
+        p[k] = 1.0 if at[k] >= 0 else (p[k] * weight if before[k] >= 0 else p[k])
+        longest[k] = n if at[k] >= 0 else longest[k]
     return True
 
 
@@ -122,13 +121,19 @@ def _hash_pairs(children, words, table):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def shift(nodes, count, carry):  # type: ignore[no-untyped-def]
-    """Nodes of the contexts: those of the token before; the first is carried over from the last block."""
-    last = nodes[count - 1]
-    for k in range(count - 1, 0, -1):
-        nodes[k] = nodes[k - 1]
-    nodes[0] = carry
-    return last
+def settle(count, n, nodes, probs, longest, p):  # type: ignore[no-untyped-def]
+    """Multiply by the probability of the longest n-gram, where that has n words."""
+    for k in range(count):
+        p[k] *= probs[nodes[k]] if longest[k] == n else np.float32(1.0)
+
+
+@njit(cache=True, nogil=True)
+def contexts(nodes, count, carry, part, before):  # type: ignore[no-untyped-def]
+    """Nodes of the contexts: those of the token before, none at START; returns what the next block carries."""
+    before[0] = carry if part[0] != _START else -1
+    for k in range(1, count):
+        before[k] = nodes[k - 1] if part[k] != _START else -1
+    return nodes[count - 1]
 
 
 def score_packed(model: NgramModel, ids: Array) -> Array:
@@ -187,24 +192,22 @@ def _by_pieces(model: NgramModel, ids: Array, logp: Array) -> Array:
 def _score_piece(model: NgramModel, table: Array, ids: Array, logp: Array, low: int, high: int) -> bool:
     levels = model.trie.levels
     nodes = [np.empty(_BLOCK, dtype=np.int64) for _ in levels]
+    before, longest = np.empty(_BLOCK, dtype=np.int64), np.empty(_BLOCK, dtype=np.int64)
     work = (*(np.empty(_BLOCK, dtype=np.int64) for _ in range(4)), np.empty(_BLOCK, dtype=np.int32))
-    carry, nothing = [-1] * len(levels), table[:0]
+    carry, nothing, p = [-1] * len(levels), table[:0], np.empty(_BLOCK)
     for first in range(low, high, _BLOCK):
         count = min(_BLOCK, high - first)
         part = ids[first : first + count]
-        p = levels[0].probs[part].astype(np.float64)
-        before = nodes[0]
-        before[:count] = part
-        carry[0] = shift(before, count, carry[0])
-        before[:count][part == START] = -1
+        p[:count], longest[:count], nodes[0][:count] = 1.0, 1, part
         for n in range(1, len(levels)):
-            at, level, below = nodes[n], levels[n], levels[n - 1]
-            arrays = (below.children, level.words, level.probs, below.backoffs, table if n == 1 else nothing)
-            if not walk_level(ids, first, count, before, *arrays, at, p, *work):
+            level, below = levels[n], levels[n - 1]
+            carry[n - 1] = contexts(nodes[n - 1], count, carry[n - 1], part, before)
+            arrays = (below.children, level.words, below.backoffs, table if n == 1 else nothing)
+            if not walk_level(ids, first, count, n + 1, before, *arrays, nodes[n], p, longest, *work):
                 return False
-            carry[n] = shift(at, count, carry[n])
-            before = at
-        p[part == START] = 1.0
+        for n, level in enumerate(levels):
+            settle(count, n + 1, nodes[n], level.probs, longest, p)
+        p[:count][part == START] = 1.0
         with np.errstate(divide="ignore"):
-            np.log(p, out=logp[first : first + count])
+            np.log(p[:count], out=logp[first : first + count])
     return True
