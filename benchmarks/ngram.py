@@ -206,7 +206,7 @@ class Bench:
         )
         report("score lines in memory", ours, theirs, "kenlm.Model.score")
         print(
-            f"    M words/s: ours {words / median(ours, 'wall'):.2f}, {words / median(ours, 'cpu'):.2f} a core, "
+            f"    M words/s: ours {words / median(ours, 'wall'):.2f}, {words / median(ours, 'cpu'):.2f} a core; "
             f"theirs {words / median(theirs, 'wall'):.2f}; largest difference of a line {worst:.1e} in log10"
         )
 

@@ -189,8 +189,8 @@ class NgramModel:
             context_BT, node_BT = nodes_NBT[n - 2][:, :-1], nodes_NBT[n - 1][:, 1:]
             backoff = levels[n - 2].backoffs
             assert backoff is not None
-            weight_BT = np.where(context_BT >= 0, backoff[context_BT], 0.0 if fallback == "none" else 1.0)
-            seen_BT = levels[n - 1].probs[node_BT] if len(levels[n - 1]) else np.zeros(node_BT.shape)
+            weight_BT = at_nodes(backoff, context_BT, 0.0 if fallback == "none" else 1.0)
+            seen_BT = at_nodes(levels[n - 1].probs, node_BT, 0.0)
             p_BT = np.where(whole_BT, np.where(node_BT >= 0, seen_BT, weight_BT * base_BT), p_BT)
             used_BT = np.where(whole_BT & (node_BT >= 0), n, used_BT)
         return p_BT, used_BT
@@ -200,9 +200,8 @@ class NgramModel:
         context_BT, node_BT = nodes_NBT[n - 2][:, :-1], nodes_NBT[n - 1][:, 1:]
         backoff = self.trie.levels[n - 2].backoffs
         assert backoff is not None
-        p_BT = p_BT * np.where(context_BT >= 0, backoff[context_BT], 1.0)
-        if len(self.trie.levels[n - 1]):
-            p_BT = np.where(node_BT >= 0, self.trie.levels[n - 1].probs[node_BT], p_BT)
+        p_BT = p_BT * at_nodes(backoff, context_BT, 1.0)
+        p_BT = np.where(node_BT >= 0, at_nodes(self.trie.levels[n - 1].probs, node_BT, 0.0), p_BT)
         return p_BT, np.where(node_BT >= 0, n, used_BT)
 
     @property
@@ -272,6 +271,13 @@ class NgramModel:
         return END
 
 
+def at_nodes(values: Array, nodes: Array, absent: float) -> Array:
+    """values[nodes], and `absent` where there is no node; a level may have none at all."""
+    if not len(values):
+        return np.full(nodes.shape, absent)
+    return np.where(nodes >= 0, values[nodes], absent)
+
+
 def find_children(level: Level, above: Level, context: Array, words: Array) -> Array:
     """The nodes of `above` that extend each context by each word, or -1: a search by halving.
 
@@ -279,6 +285,8 @@ def find_children(level: Level, above: Level, context: Array, words: Array) -> A
     """
     children = level.children
     assert children is not None
+    if not len(level) or not len(above):
+        return np.full(context.shape, -1, dtype=np.int64)
     known = context >= 0
     at = np.where(known, context, 0)
     low = children[at].astype(np.int64)
@@ -287,8 +295,6 @@ def find_children(level: Level, above: Level, context: Array, words: Array) -> A
         raise DamagedError("the offsets of the n-gram arrays point outside them; train the run again")
     low, high = np.where(known, low, 0), np.where(known, high, 0)
     end = high
-    if not len(above):
-        return np.full(context.shape, -1, dtype=np.int64)
     last = len(above) - 1
     while np.any(low < high):  # lower bound of `words` in each range
         middle = (low + high) >> 1

@@ -31,7 +31,8 @@ _PIECE = 1 << 17  # tokens a thread takes at a time
 
 @njit(cache=True, nogil=True)
 def walk_level(  # type: ignore[no-untyped-def]
-    ids, first, count, n, before, children, words, backoffs, table, at, p, longest, low, end, length, place, wanted
+    ids, first, count, n, before, children, words, backoffs, table, at, p, longest,
+    low, end, length, place, wanted,
 ):
     """One more word of context for `count` tokens from `first` on.
 
@@ -40,6 +41,11 @@ def walk_level(  # type: ignore[no-untyped-def]
     is multiplied by the context's backoff weight. Returns False if an offset points outside the level.
     """
     size = len(words)
+    if size == 0:  # no n-gram is so long
+        for k in range(count):
+            at[k] = -1
+            p[k] *= backoffs[before[k]] if before[k] >= 0 else 1.0
+        return True
     for k in range(count):  # only read: without a branch the cache misses overlap
         node = max(before[k], 0)
         low[k], end[k] = children[node], children[node + 1]
@@ -129,7 +135,7 @@ def settle(count, n, nodes, probs, longest, p):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def contexts(nodes, count, carry, part, before):  # type: ignore[no-untyped-def]
-    """Nodes of the contexts: those of the token before, none at START; returns what the next block carries."""
+    """Nodes of the contexts: those of the token before, none at START; returns the last, to carry on."""
     before[0] = carry if part[0] != _START else -1
     for k in range(1, count):
         before[k] = nodes[k - 1] if part[k] != _START else -1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from packed_texts import zipf_text
+from packed_texts import pack, zipf_text
 
 from nextword.core import catalog
 from nextword.core.contracts import END, START, LanguageModel, PackedScorer
@@ -91,6 +91,15 @@ def test_pairs_are_hashed_once_enough_is_scored_and_nothing_changes():
     assert model in scoring._tables
     np.testing.assert_array_equal(after[:600], before)
     np.testing.assert_allclose(after, model.explain_packed(ids)[0], rtol=1e-12)
+
+
+def test_orders_longer_than_any_sentence_are_empty_and_harmless():
+    ids = pack([[3]])
+    model = estimation.build(ids, 9, NgramSettings(order=5))
+    assert model.trie.sizes[3:] == [0, 0]
+    stream = pack([[3], [4, 0, 3, 3, 3], []])
+    np.testing.assert_allclose(scoring.score_packed(model, stream), model.explain_packed(stream)[0], rtol=1e-12)
+    assert np.exp(model.next(model.start(1, begin=False))).sum() == pytest.approx(1)
 
 
 def test_a_stream_may_begin_in_the_middle(model):
