@@ -206,7 +206,7 @@ class Bench:
         )
         report("score lines in memory", ours, theirs, "kenlm.Model.score")
         print(
-            f"    M words/s: ours {words / median(ours, 'wall'):.2f}, {words / median(ours, 'cpu'):.2f} a core; "
+            f"    M words/s: ours {words / median(ours, 'wall'):.2f}, core {words / median(ours, 'cpu'):.2f}; "
             f"theirs {words / median(theirs, 'wall'):.2f}; largest difference of a line {worst:.1e} in log10"
         )
 
@@ -260,8 +260,8 @@ class Bench:
             lambda: [model.logscore(w, s[max(0, i - 2) : i]) for s in held_out for i, w in enumerate(s)]
         )
         print(
-            f"{'NLTK, order 3':34s} fit {words / theirs.wall:,.0f} words/s; ours {words / mine.wall:,.0f} words/s "
-            f"of {words:,} (the whole command); its Kneser-Ney scores "
+            f"{'NLTK, order 3':34s} fit {words / theirs.wall:,.0f} words/s; ours {words / mine.wall:,.0f} "
+            f"words/s of {words:,} (the whole command); its Kneser-Ney scores "
             f"{sum(map(len, held_out)) / scored.wall:,.0f} words/s"
         )
 

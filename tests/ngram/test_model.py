@@ -98,7 +98,8 @@ def test_orders_longer_than_any_sentence_are_empty_and_harmless():
     model = estimation.build(ids, 9, NgramSettings(order=5))
     assert model.trie.sizes[3:] == [0, 0]
     stream = pack([[3], [4, 0, 3, 3, 3], []])
-    np.testing.assert_allclose(scoring.score_packed(model, stream), model.explain_packed(stream)[0], rtol=1e-12)
+    expected = model.explain_packed(stream)[0]
+    np.testing.assert_allclose(scoring.score_packed(model, stream), expected, rtol=1e-12)
     assert np.exp(model.next(model.start(1, begin=False))).sum() == pytest.approx(1)
 
 
