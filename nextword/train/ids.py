@@ -88,7 +88,7 @@ class Sink:
 
     def __init__(self, folder: Path | None) -> None:
         self._path = None if folder is None else folder / "ids.int32"
-        self._file: IO[bytes] | None = None if self._path is None else open(self._path, "wb")  # noqa: SIM115
+        self._file: IO[bytes] | None = None
         self._parts: list[Array] = []
         self._totals = {"bytes": 0, "words": 0, "tokens": 0, "sequences": 0, "unknown": 0}
 
@@ -96,7 +96,8 @@ class Sink:
         """One more piece of the text."""
         for name in self._totals:
             self._totals[name] += getattr(piece, name)
-        if self._file is not None:
+        if self._path is not None:
+            self._file = self._file or open(self._path, "wb")  # noqa: SIM115 - closed by `ids`
             self._file.write(np.ascontiguousarray(piece.ids, dtype=np.int32).data)
         else:
             self._parts.append(piece.ids)

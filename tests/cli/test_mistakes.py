@@ -157,3 +157,23 @@ def test_debug_shows_where_an_error_comes_from(nextword, here):
     assert "Traceback" not in nextword("eval", "nowhere", "x").err
     assert "Traceback" in nextword("eval", "nowhere", "x", "--debug").err
     assert "Traceback" not in nextword("eval", "nowhere", "x").err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (MemoryError(), 1, "train.memory"),
+        (RecursionError("too deep"), 1, "nested too deeply"),
+        (PermissionError(13, "Permission denied", "/x/y"), 1, "/x/y: Permission denied"),
+        (ZeroDivisionError("oh"), 1, "internal error, please report it: ZeroDivisionError: oh"),
+    ],
+)
+def test_whatever_happens_is_told_in_one_line(error, code, words, nextword, saved_run, corpus, monkeypatch):
+    def fail(*_arguments, **_named):
+        raise error
+
+    monkeypatch.setattr("nextword.api.verbs.measure", fail)
+    done = nextword("eval", saved_run, corpus)
+    assert done.code == code
+    assert words in done.err
+    assert done.err.count("\n") == 1

@@ -1,5 +1,7 @@
 """What only a process of its own can show: imports, signals, pipes."""
 
+import os
+import pty
 import signal
 import subprocess
 import sys
@@ -76,6 +78,62 @@ def test_signal_leaves_nothing_half_written(number, tmp_path):
     assert process.returncode == 128 + number
     assert "Traceback" not in errors
     assert list(tmp_path.iterdir()) == []
+
+
+def _on_a_terminal(*arguments, cwd):
+    """What a command shows where standard output and standard error are a terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([*PROGRAM, *map(str, arguments)], stdout=theirs, stderr=theirs, cwd=cwd)
+    os.close(theirs)
+    shown = b""
+    with open(ours, "rb", buffering=0) as terminal:
+        while True:
+            try:
+                piece = terminal.read(4096)
+            except OSError:  # the other end is closed
+                break
+            if not piece:
+                break
+            shown += piece
+    assert process.wait(60) == 0
+    return shown.decode()
+
+
+def test_terminal_shows_bars_with_the_time_left(corpus, tmp_path):
+    shown = _on_a_terminal("train", corpus, "--model", "ngram", "--out", "r", cwd=tmp_path)
+    assert "read" in shown
+    assert "100 %" in shown
+    assert "0:00:0" in shown
+
+
+def test_terminal_never_gets_the_control_characters_of_a_text(corpus, saved_run, tmp_path):
+    (tmp_path / "t.txt").write_text("the \x1b]0;title\x07 cat\n")
+    for verb in ("score", "filter"):
+        shown = _on_a_terminal(verb, saved_run, "t.txt", cwd=tmp_path)
+        assert "\x1b]0" not in shown
+        assert "\\x1b]0;title\\x07" in shown
+
+
+def test_shell_completion_offers_runs_models_and_commands(corpus, tmp_path):
+    def completed(words):
+        environment = {
+            **os.environ, "_NEXTWORD_COMPLETE": "complete_bash", "COMP_WORDS": words,
+            "COMP_CWORD": str(len(words.split())),
+        }  # fmt: skip
+        done = subprocess.run(
+            PROGRAM, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
+        )
+        return done.stdout.split()
+
+    (tmp_path / "runs").mkdir()
+    subprocess.run(
+        [*PROGRAM, "train", str(corpus), "--model", "ngram", "--out", "runs/mine"],
+        cwd=tmp_path, check=True, capture_output=True,
+    )  # fmt: skip
+    assert "train" in completed("nextword")
+    assert {"latest", "mine"} <= set(completed("nextword eval"))
+    assert {"auto", "ngram-katz"} <= set(completed("nextword train --model"))
+    assert "words" in completed("nextword train --tokenizer")
 
 
 def test_version_is_the_package_s():

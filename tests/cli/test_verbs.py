@@ -266,3 +266,47 @@ def test_catalog_can_be_listed(nextword):
     assert {"model", "tokenizer"} <= {row["name"] for row in nextword("list", "--json").json}
     assert "ngram-kneser-ney" in nextword("presets").out
     assert "sotu" in nextword("data", "list").out
+
+
+def test_compare_prints_a_table_writes_a_report_and_resumes(nextword, corpus, here):
+    done = nextword("compare", corpus, "--models", "ngram-add,ngram", "--set", "model.order=2", "--out", "c")
+    assert done.code == 0
+    assert "bits per byte" in done.out
+    assert (here / "c" / "report.html").is_file()
+    again = nextword(
+        "compare", corpus, "--models", "ngram-add,ngram", "--set", "model.order=2", "--out", "c", "--json"
+    )
+    assert again.err.count("was finished before") == 2
+    assert {row["model"] for row in again.json["models"]} == {"ngram-add", "ngram"}
+    wrong = nextword("compare", corpus, "--models", "ngram,ngrm")
+    assert (wrong.code, "'ngrm' is no model" in wrong.err) == (1, True)
+
+
+def test_lab_lists_its_experiments_and_runs_one(nextword, here):
+    assert {"counts", "sparsity"} <= {row["name"] for row in nextword("lab", "list", "--json").json}
+    done = nextword("lab", "counts", "--out", "pictures", "--json")
+    assert done.json["holds"]
+    assert list((here / "pictures").iterdir())
+    assert "did you mean 'counts'" in nextword("lab", "count").err
+
+
+def test_tokenizers_can_be_compared(nextword, corpus, here):
+    rows = nextword("tokenizer", "compare", corpus, "--tokenizers", "words,bytes", "--json").json
+    assert [row["name"] for row in rows] == ["words", "bytes"]
+    assert rows[1]["bytes_per_token"] == pytest.approx(1, abs=0.01)
+
+
+def test_data_can_be_checked_and_copied(nextword, corpus, here):
+    assert nextword("data", "check", corpus, "--json").json["lines"] == 36
+    (here / "bad.txt").write_bytes(b"ok\ncaf\xe9\n")
+    assert "bad.txt:2" in nextword("data", "check", "bad.txt").out
+    assert "nowhere" in nextword("data", "get", "nowhere", "-o", "x").err
+
+
+@pytest.mark.needs("sotu")
+def test_embedded_corpus_is_the_default(nextword, here):
+    done = nextword("train", "--model", "ngram", "--estimate", "--json")
+    assert done.json["bytes"] > 10_000_000
+    assert nextword("data", "get", "sotu", "-o", "texts", "--json").json["files"] == len(
+        list((here / "texts").iterdir())
+    )
