@@ -10,11 +10,11 @@ from typing import Any
 
 from nextword.train.settings import RunSettings
 
-_BYTES_PER_TOKEN = {"words": 5.6, "bpe": 4.2, "unigram": 4.2, "characters": 1.0, "bytes": 1.0}
+_BYTES_PER_TOKEN = {"words": 5.0, "bpe": 4.2, "unigram": 4.2, "characters": 1.0, "bytes": 1.0}
 _NEW_GRAMS = 0.62  # n-grams that are new, per token and order, once the order is 3 or more
-_BYTES_PER_GRAM = 14.0  # on disk, all arrays together
+_BYTES_PER_GRAM = 12.0  # on disk, all arrays together
 _BYTES_PER_COUNT = 15.0  # in memory, while they are counted
-_TOKENS_PER_SECOND = 2.5e6  # of one order
+_TOKENS_PER_SECOND = 1e7  # of one order
 _START = 1.5  # seconds until the first token: imports and compiled kernels
 
 
