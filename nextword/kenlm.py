@@ -53,7 +53,10 @@ class ModelError(RunError, OSError):
 
 
 class LoadMethod:
-    """How KenLM maps its binary files; accepted and without effect, since ours are always mapped lazily."""
+    """How the model is held: READ and PARALLEL_READ put all n-grams of a run into memory at once.
+
+    The others map the files; once much is scored, that happens by itself.
+    """
 
     LAZY = 0
     POPULATE_OR_LAZY = 1
@@ -147,6 +150,9 @@ class Model:
         self._index = _shown_index(self._vocabulary)
         self._begin, self._null = self._walk.begin(), self._walk.null()
         self._plain_left = PLAIN_LETTERS
+        reads = (LoadMethod.READ, LoadMethod.PARALLEL_READ)
+        if config is not None and config.load_method in reads and isinstance(self._model, NgramModel):
+            self._model.populate()
 
     @property
     def order(self) -> int:

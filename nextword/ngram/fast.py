@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from nextword.ngram import kernels
+from nextword.ngram import interpolation_kernels, kernels
 from nextword.ngram.arrays import Level, Trie
 from nextword.ngram.counts import CountLevel, CountTrie
 from nextword.ngram.smoothing.plan import Plan
@@ -227,12 +227,12 @@ def interpolated(flat: FlatCounts, plan: Plan, thresholds: list[float]) -> Trie:
 
 
 def _interpolate(arrays: tuple[Any, ...], into: tuple[Array, ...], first: int, last: int) -> None:
-    work: Callable[..., Any] = kernels.interpolate
+    work: Callable[..., Any] = interpolation_kernels.interpolate
     work(*arrays, first, last, *into)
 
 
 def counts_of_counts(values: Array) -> Array:
     """n_0 … n_4: how many n-grams were seen so often."""
     found = np.zeros(5, dtype=np.int64)
-    kernels.counts_of_counts(values, 0, len(values), found)
+    interpolation_kernels.counts_of_counts(values, 0, len(values), found)
     return found.astype(np.float64)

@@ -110,7 +110,7 @@ def interpolated(counts: Joined, plan: Plan, out: Path, scratch: Path, memory: i
 
 
 def _level(n: int, counts: Joined, plan: Plan, folders: tuple[Path, Path], memory: int) -> Iterator[int]:
-    from nextword.ngram import kernels
+    from nextword.ngram import interpolation_kernels
     from nextword.ngram.fast import cores
 
     out, scratch = folders
@@ -133,8 +133,8 @@ def _level(n: int, counts: Joined, plan: Plan, folders: tuple[Path, Path], memor
     keep = n < counts.order and plan.below is None
     new_links = maps.create(scratch / f"links-{n}.npy", np.uint32, counts.sizes[n - 1]) if keep else nothing
     work = partial(
-        kernels.interpolate, children, words, values, plan.discounts[n - 1], plan.kinds, plan.extra[n - 1],
-        nothing, 0.0, links, shorter, below_words, below,
+        interpolation_kernels.interpolate, children, words, values, plan.discounts[n - 1], plan.kinds,
+        plan.extra[n - 1], nothing, 0.0, links, shorter, below_words, below,
     )  # fmt: skip
     # A chunk may not bring in more pages than a quarter of what is left.
     most = max(64, (maps.limit - resident()) // 4 // threads // _LOOKUP) if shorter_context else 1 << 16

@@ -109,6 +109,12 @@ class NgramModel:
             return scoring.score_packed(self, ids)
         return self.explain_packed(ids)[0]
 
+    def populate(self) -> None:
+        """Hold all n-grams in memory, for quick scoring; by itself that happens when much is scored."""
+        from nextword.ngram import scoring  # compiled
+
+        scoring.populate(self)
+
     def explain_packed(self, ids: Array) -> tuple[Array, Array]:
         """Log p of every word, and how many words the n-gram had that gave it (the plain twin)."""
         ids_1T = np.asarray(ids, dtype=np.int64)[None]

@@ -18,29 +18,30 @@ from numba import njit
 
 from nextword.core.contracts import START
 from nextword.core.errors import DamagedError
+from nextword.ngram.settings import LONGEST
 
 if TYPE_CHECKING:
+    from nextword.ngram.index import Index
     from nextword.ngram.model import NgramModel
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _START = START
-_BLOCK = 4096
+_BLOCK = 512  # its arrays stay in the nearest cache
 _ROUNDS = 3  # of halving, before finished searches are taken out
 _PIECE = 1 << 17  # tokens a thread takes at a time
 
 
 @njit(cache=True, nogil=True)
 def walk_level(  # type: ignore[no-untyped-def]
-    ids, first, count, n, before, children, words, backoffs, table, at, p, longest,
-    low, end, length, place, wanted,
+    part, n, before, children, words, backoffs, at, p, longest, low, end, length, place, wanted
 ):
-    """One more word of context for `count` tokens from `first` on.
+    """One more word of context for the tokens of a block.
 
-    ``before[k]`` is the node of the context of token first+k (-1: none); ``at[k]`` becomes the node
+    ``before[k]`` is the node of the context of token k (-1: none); ``at[k]`` becomes the node
     of the n-gram. Where there is one, ``longest[k]`` becomes n and p[k] 1; where there is none, p[k]
     is multiplied by the context's backoff weight. Returns False if an offset points outside the level.
     """
-    size = len(words)
+    size, count = len(words), len(part)
     if size == 0:  # no n-gram is so long
         for k in range(count):
             at[k] = -1
@@ -49,80 +50,32 @@ def walk_level(  # type: ignore[no-untyped-def]
     for k in range(count):  # only read: without a branch the cache misses overlap
         node = max(before[k], 0)
         low[k], end[k] = children[node], children[node + 1]
-    if len(table) > 0:
-        _look_up(ids, first, count, before, words, table, at, low, end, length, place)
     left = 0
     for k in range(count):  # what is to be searched
         start, after = low[k], end[k]
         if start > after or start < 0 or after > size:
             return False
-        if len(table) > 0:
-            continue
         at[k] = -1
-        low[left], length[left], wanted[left], place[left] = start, after - start, ids[first + k], k
-        left += (before[k] >= 0) & (start < after) & (ids[first + k] != _START)
+        low[left], length[left], wanted[left], place[left] = start, after - start, part[k], k
+        left += (before[k] >= 0) & (start < after) & (part[k] != _START)
     while left > 0:
         for _ in range(_ROUNDS):  # halve every range
             for q in range(left):
                 half = length[q] >> 1
-                middle = low[q] + half
-                low[q] = middle if words[middle] <= wanted[q] else low[q]
+                low[q] += half * (words[low[q] + half] <= wanted[q])
                 length[q] -= half
         kept = 0
         for q in range(left):  # the last word that is not larger is found
             k = place[q]
-            at[k] = low[q] if words[low[q]] == wanted[q] else -1  # for the time being, where more is left
+            at[k] = (low[q] + 1) * (words[low[q]] == wanted[q]) - 1  # for the time being, where more is left
             low[kept], length[kept], wanted[kept], place[kept] = low[q], length[q], wanted[q], k
             kept += length[q] > 1
         left = kept
     for k in range(count):  # entry 0 stands for "nothing to read": it is always near
-        weight = np.float64(backoffs[before[k] if at[k] < 0 and before[k] >= 0 else 0])
-        p[k] = 1.0 if at[k] >= 0 else (p[k] * weight if before[k] >= 0 else p[k])
-        longest[k] = n if at[k] >= 0 else longest[k]
-    return True
-
-
-@njit(cache=True, nogil=True)
-def _slot(context, word, mask):  # type: ignore[no-untyped-def]
-    mixed = np.uint64(context) * np.uint64(0x9E3779B97F4A7C15)
-    mixed ^= np.uint64(word) * np.uint64(0xC2B2AE3D27D4EB4F)
-    return np.int64((mixed ^ (mixed >> np.uint64(29))) & np.uint64(mask))
-
-
-@njit(cache=True, nogil=True)
-def _look_up(ids, first, count, before, words, table, at, low, end, slot, found):  # type: ignore[no-untyped-def]
-    """Nodes of pairs by hashing: the lists behind frequent words are too long to halve at speed."""
-    mask, touched = len(table) - 1, np.int64(0)
-    for k in range(count):
-        slot[k] = _slot(max(before[k], 0), ids[first + k], mask)
-        found[k] = table[slot[k]]
-    for k in range(count):
-        touched += words[max(found[k] - 1, 0)]
-    for k in range(count):
-        at[k] = -1
-        entry, place, word = found[k], slot[k], ids[first + k]
-        while entry > 0 and before[k] >= 0 and word != _START:
-            if low[k] <= entry - 1 < end[k] and words[entry - 1] == word:
-                at[k] = entry - 1
-                break
-            place = (place + 1) & mask
-            entry = np.int64(table[place])
-    return touched
-
-
-@njit(cache=True, nogil=True)
-def _hash_pairs(children, words, table):  # type: ignore[no-untyped-def]
-    """Put every pair into the table (node + 1; 0 is empty); False if an offset is outside."""
-    mask = len(table) - 1
-    for context in range(len(children) - 1):
-        start, after = np.int64(children[context]), np.int64(children[context + 1])
-        if start > after or after > len(words):
-            return False
-        for i in range(start, after):
-            place = _slot(context, words[i], mask)
-            while table[place] > 0:
-                place = (place + 1) & mask
-            table[place] = i + 1
+        found, missed = at[k] >= 0, (at[k] < 0) & (before[k] >= 0)
+        weight = np.float64(backoffs[before[k] * missed])
+        p[k] = found + (1 - found) * p[k] * (missed * weight + (1 - missed))
+        longest[k] += found * (n - longest[k])
     return True
 
 
@@ -130,7 +83,8 @@ def _hash_pairs(children, words, table):  # type: ignore[no-untyped-def]
 def settle(count, n, nodes, probs, longest, p):  # type: ignore[no-untyped-def]
     """Multiply by the probability of the longest n-gram, where that has n words."""
     for k in range(count):
-        p[k] *= probs[nodes[k]] if longest[k] == n else np.float32(1.0)
+        here = longest[k] == n
+        p[k] *= here * np.float64(probs[nodes[k] * here]) + (1 - here)
 
 
 @njit(cache=True, nogil=True)
@@ -152,31 +106,48 @@ def score_packed(model: NgramModel, ids: Array) -> Array:
     logp = np.empty(len(ids), dtype=np.float64)
     if model.trie.fallback != "shorter":
         return _by_pieces(model, ids, logp)
-    edges, table = _edges(ids, _PIECE), _pairs(model, len(ids))
+    edges, index = _edges(ids, _PIECE), _index_for(model, len(ids))
+    score = _score_piece if index is None else partial(_score_indexed, index)
     with ThreadPoolExecutor(cores()) as pool:
-        jobs = [pool.submit(partial(_score_piece, model, table, ids, logp, a, b)) for a, b in pairwise(edges)]
+        jobs = [pool.submit(score, model, ids, logp, a, b) for a, b in pairwise(edges)]
         if not all(job.result() for job in jobs):
             raise DamagedError("the offsets of the n-gram arrays point outside them; train the run again")
     return logp
 
 
 _scored: WeakKeyDictionary[NgramModel, int] = WeakKeyDictionary()
-_tables: WeakKeyDictionary[NgramModel, Array] = WeakKeyDictionary()
+_indexes: WeakKeyDictionary[NgramModel, Index] = WeakKeyDictionary()
 
 
-def _pairs(model: NgramModel, tokens: int) -> Array:
-    """The hash table of a model's pairs; empty until so much was scored that it pays to build one."""
-    if model in _tables:
-        return _tables[model]
+def populate(model: NgramModel) -> Index | None:
+    """Hold all n-grams of a model in memory, for quick scoring; None if its smoothing does not back off."""
+    from nextword.ngram import index
+    from nextword.ngram.fast import cores
+
+    if model not in _indexes and model.trie.fallback == "shorter" and max(model.trie.sizes) < 2**31:
+        _indexes[model] = index.build(model.trie, cores())
+    return _indexes.get(model)
+
+
+def _index_for(model: NgramModel, tokens: int) -> Index | None:
+    """The index, once so much was scored that it pays to build one and there is memory for it."""
+    if model in _indexes:
+        return _indexes[model]
     _scored[model] = _scored.get(model, 0) + tokens
-    table: Array = np.empty(0, dtype=np.uint32)
-    if model.order > 1 and _scored[model] > len(model.trie.levels[1]) > 1000:
-        size = len(model.trie.levels[1])
-        table = np.zeros(1 << int(2 * size).bit_length(), dtype=np.uint32 if size < 2**32 - 1 else np.uint64)
-        if not _hash_pairs(model.trie.levels[0].children, model.trie.levels[1].words, table):
-            raise DamagedError("the offsets of the n-gram arrays point outside them; train the run again")
-        _tables[model] = table
-    return table
+    if 2 * _scored[model] < sum(model.trie.sizes) or model.order == 1:
+        return None
+    from nextword.ngram import index
+
+    return populate(model) if 3 * index.bytes_needed(model.trie) < free_memory() else None
+
+
+def free_memory() -> int:
+    """Bytes that can be taken without anything being pushed out; 0 where the system does not say."""
+    try:
+        with open("/proc/meminfo", "rb") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith(b"MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        return 0
 
 
 def _edges(ids: Array, piece: int) -> list[int]:
@@ -195,25 +166,50 @@ def _by_pieces(model: NgramModel, ids: Array, logp: Array) -> Array:
     return logp
 
 
-def _score_piece(model: NgramModel, table: Array, ids: Array, logp: Array, low: int, high: int) -> bool:
-    levels = model.trie.levels
-    nodes = [np.empty(_BLOCK, dtype=np.int64) for _ in levels]
-    before, longest = np.empty(_BLOCK, dtype=np.int64), np.empty(_BLOCK, dtype=np.int64)
-    work = (*(np.empty(_BLOCK, dtype=np.int64) for _ in range(4)), np.empty(_BLOCK, dtype=np.int32))
-    carry, nothing, p = [-1] * len(levels), table[:0], np.empty(_BLOCK)
+@njit(cache=True, nogil=True)
+def _score_range(ids, low, high, order, words, probs, backoffs, children, logp):  # type: ignore[no-untyped-def]
+    """Score the tokens low … high-1, block by block; False if an offset points outside its level."""
+    nodes = np.full((order, _BLOCK), -1, np.int64)
+    before, longest = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int32)
+    start, end, place = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int32)
+    length, wanted, p = np.empty(_BLOCK, np.int32), np.empty(_BLOCK, np.int32), np.empty(_BLOCK)
+    carry = np.full(order, -1, np.int64)
     for first in range(low, high, _BLOCK):
         count = min(_BLOCK, high - first)
         part = ids[first : first + count]
-        p[:count], longest[:count], nodes[0][:count] = 1.0, 1, part
-        for n in range(1, len(levels)):
-            level, below = levels[n], levels[n - 1]
+        for k in range(count):
+            p[k], longest[k], nodes[0, k] = 1.0, 1, part[k]
+        for n in range(1, order):
             carry[n - 1] = contexts(nodes[n - 1], count, carry[n - 1], part, before)
-            arrays = (below.children, level.words, below.backoffs, table if n == 1 else nothing)
-            if not walk_level(ids, first, count, n + 1, before, *arrays, nodes[n], p, longest, *work):
+            if not walk_level(
+                part, n + 1, before, children[n - 1], words[n], backoffs[n - 1],
+                nodes[n], p, longest, start, end, length, place, wanted,
+            ):  # fmt: skip
                 return False
-        for n, level in enumerate(levels):
-            settle(count, n + 1, nodes[n], level.probs, longest, p)
-        p[:count][part == START] = 1.0
-        with np.errstate(divide="ignore"):
-            np.log(p[:count], out=logp[first : first + count])
+        for n in range(order):
+            settle(count, n + 1, nodes[n], probs[n], longest, p)
+        for k in range(count):
+            logp[first + k] = np.log(p[k]) if part[k] != _START else 0.0
     return True
+
+
+def _score_indexed(index: Index, model: NgramModel, ids: Array, logp: Array, low: int, high: int) -> bool:
+    from nextword.ngram.index import score_range
+
+    return score_range(model.trie, index, ids, logp, low, high)
+
+
+def _score_piece(model: NgramModel, ids: Array, logp: Array, low: int, high: int) -> bool:
+    # Always as many arrays as the longest order has: one compiled kernel serves them all.
+    levels, rest = model.trie.levels, LONGEST - model.order
+    some, none = levels[0], np.empty(0, dtype=np.float32)
+    words = (*(level.words for level in levels), *([some.words[:0]] * rest))
+    probs = (*(level.probs for level in levels), *([none] * rest))
+    backoffs = (*(none if v.backoffs is None else v.backoffs for v in levels), *([none] * rest))
+    offsets = np.empty(0, dtype=np.uint32 if some.children is None else some.children.dtype)
+    children = (*(offsets if v.children is None else v.children for v in levels), *([offsets] * rest))
+    same = {array.dtype for array in children}
+    if len(same) > 1:  # some level has more than 2^32 extensions
+        children = tuple(array.astype(np.uint64) for array in children)
+    done: bool = _score_range(ids, low, high, model.order, words, probs, backoffs, children, logp)
+    return done

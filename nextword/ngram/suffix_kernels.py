@@ -7,7 +7,6 @@ A suffix ends at END; suffixes that are equal up to there stand in the order of 
 The plain twin is `suffix.sort_plain`; a test compares them.
 """
 
-
 from __future__ import annotations
 
 import numpy as np

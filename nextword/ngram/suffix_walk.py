@@ -4,7 +4,6 @@ All rows and places of the batch go through one context length at a time; only m
 levels are followed word by word. The twin of `suffix_queries.walk`.
 """
 
-
 from __future__ import annotations
 
 from dataclasses import dataclass

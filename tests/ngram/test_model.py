@@ -81,16 +81,38 @@ def test_compiled_scoring_equals_the_plain_way(model):
     np.testing.assert_allclose(scoring.score_packed(model, ids), model.explain_packed(ids)[0], rtol=1e-12)
 
 
-def test_pairs_are_hashed_once_enough_is_scored_and_nothing_changes():
+@pytest.mark.parametrize("order", [1, 2, 5])
+def test_an_index_in_memory_changes_no_number(order):
     ids = zipf_text(6000, 800, seed=9)
-    model = estimation.build(ids, 800, NgramSettings(order=3))
+    model = estimation.build(ids, 800, NgramSettings(order=order))
     ids[::13][ids[::13] > 2] = 0
-    before = scoring.score_packed(model, ids[:600])
-    assert model not in scoring._tables
-    after = scoring.score_packed(model, ids)
-    assert model in scoring._tables
-    np.testing.assert_array_equal(after[:600], before)
-    np.testing.assert_allclose(after, model.explain_packed(ids)[0], rtol=1e-12)
+    before = scoring.score_packed(model, ids)
+    model.populate()
+    assert model in scoring._indexes
+    np.testing.assert_array_equal(scoring.score_packed(model, ids), before)
+    np.testing.assert_allclose(before, model.explain_packed(ids)[0], rtol=1e-12)
+
+
+def test_the_index_is_built_once_enough_is_scored():
+    ids = zipf_text(3000, 300, seed=4)
+    model = estimation.build(ids, 300, NgramSettings(order=3))
+    scoring.score_packed(model, ids[:500])
+    assert model not in scoring._indexes
+    for _ in range(3):
+        scoring.score_packed(model, ids)
+    assert model in scoring._indexes
+
+
+def test_an_index_over_damaged_arrays_is_refused(text):
+    first, second, third = estimation.build(text, 60, NgramSettings(order=3)).trie.levels
+    children = np.array(first.children)
+    children[1:] = 0
+    for broken in (
+        (Level(first.words, first.probs, first.backoffs, children), second, third),
+        (first, Level(second.words[:-1], second.probs[:-1], second.backoffs, second.children), third),
+    ):
+        with pytest.raises(DamagedError, match="train the run again"):
+            NgramModel(Trie(broken)).populate()
 
 
 def test_orders_longer_than_any_sentence_are_empty_and_harmless():
