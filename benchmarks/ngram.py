@@ -210,8 +210,10 @@ class Bench:
             lambda: in_process(lambda: [peer.score(line) for line in lines]),
         )
         report("score lines in memory", ours, theirs, "kenlm.Model.score")
-        speed, core, other = (words / t for t in (median(ours, "wall"), median(ours, "cpu"), median(theirs, "wall")))
-        print(f"    M words/s: ours {speed:.2f} ({core:.2f} a core), theirs {other:.2f}; into memory in {loading:.1f} s")
+        speed, core = words / median(ours, "wall"), words / median(ours, "cpu")
+        other = words / median(theirs, "wall")
+        print(f"    M words/s: ours {speed:.2f} ({core:.2f} a core), theirs {other:.2f}")
+        print(f"    our n-grams were put into memory in {loading:.1f} s")
         print(f"    largest difference of a line {worst:.1e} in log10 (KenLM adds up in float32)")
 
     def open(self) -> None:
