@@ -33,6 +33,7 @@ from nextword.evaluate.lines import line_batches
 from nextword.evaluate.progress import ScoreLog, count_lines, fingerprint, kept_bytes, whole_lines
 from nextword.evaluate.rules import Rule, Scores
 
+Array = np.ndarray[Any, np.dtype[Any]]
 PIECE = 1 << 20
 GZIP = b"\x1f\x8b"
 
@@ -74,7 +75,7 @@ class Scorer:
         """Nats per token of every line, or the difference; float32."""
         if self.against is None:
             for batch in line_batches(self.model, self.tokenizer, blocks):
-                yield (-batch.logprob / batch.tokens).astype(np.float32)
+                yield _without_blank(-batch.logprob / batch.tokens, batch.tokens)
             return
         first, second = tee(blocks)
         ours, theirs = line_batches(self.model, self.tokenizer, first), line_batches(*self.against, second)
@@ -85,7 +86,13 @@ class Scorer:
             with np.errstate(invalid="ignore"):
                 difference = (waiting[: len(batch)] - batch.logprob) / batch.tokens
             waiting = waiting[len(batch) :]
-            yield np.nan_to_num(difference, nan=np.inf, posinf=np.inf, neginf=-np.inf).astype(np.float32)
+            difference = np.nan_to_num(difference, nan=np.inf, posinf=np.inf, neginf=-np.inf)
+            yield _without_blank(difference, batch.tokens)
+
+
+def _without_blank(scores: Array, tokens: Array) -> Scores:
+    """A line that is nothing but its end has no perplexity of its own."""
+    return np.where(tokens > 1, scores, np.nan).astype(np.float32)
 
 
 def filter_lines(

@@ -1,6 +1,7 @@
 """Which lines to keep by their scores: CCNet's buckets of perplexity (Wenzek et al. 2020).
 
-A score is nats per token, or the difference of two models' (Moore & Lewis 2010); lower is better.
+A score is nats per token, or the difference of two models' (Moore & Lewis 2010); lower is better. A line
+without a word has none (NaN) and is never kept: it would be the likeliest of all.
 """
 
 from __future__ import annotations
@@ -58,9 +59,12 @@ class Rule:
 
     def mask(self, scores: Scores) -> Mask:
         """Which of these lines are kept; among equal scores the earlier line counts as better."""
+        known = ~np.isnan(scores)
         if self.limit is not None:
-            return scores < np.float32(self.limit)
-        return _best(scores, self.high) & ~_best(scores, self.low)
+            return known & (scores < np.float32(self.limit))
+        kept = np.zeros(len(scores), dtype=np.bool_)
+        kept[known] = _best(scores[known], self.high) & ~_best(scores[known], self.low)
+        return kept
 
 
 def _number(digits: str, text: str) -> float:
