@@ -31,11 +31,14 @@ class Interpolated:
     adjusted = False  # True: lower orders count different left neighbours (Kneser-Ney)
     kinds = 0.0  # 1: every kind of word after a context counts as one new word (Witten-Bell)
 
-    def discounts(self, n: int, n_r: Array, settings: NgramSettings, notes: list[str]) -> Array:
-        """D(0 … 3+) of order n, from how many n-grams were seen r times: D = n1 / (n1 + 2 n2)."""
+    def discounts(self, n: int, n_r: Array, settings: NgramSettings, small: list[int]) -> Array:
+        """D(0 … 3+) of order n, from how many n-grams were seen r times: D = n1 / (n1 + 2 n2).
+
+        An order with too little text for that is added to `small`.
+        """
         n1, n2 = float(n_r[1]), float(n_r[2])
         if n1 <= 0 or n2 <= 0:
-            notes.append(_too_small(n, "a discount", settings.discounts[0]))
+            small.append(n)
             return np.array([0.0] + [settings.discounts[0]] * 3)
         return np.array([0.0] + [n1 / (n1 + 2 * n2)] * 3)
 
@@ -43,8 +46,8 @@ class Interpolated:
         self, counts_V: Array, n_r: Callable[[int], Array], settings: NgramSettings, predictable_V: Array
     ) -> Plan:
         """Discounts order by order, for the kernels."""
-        notes: list[str] = []
-        D = [self.discounts(n, n_r(n), settings, notes) for n in range(1, settings.order + 1)]
+        small: list[int] = []
+        D = [self.discounts(n, n_r(n), settings, small) for n in range(1, settings.order + 1)]
         return Plan(
             self.unigrams(counts_V, D[0], predictable_V),
             D,
@@ -52,27 +55,27 @@ class Interpolated:
             self.fallback,
             kinds=self.kinds,
             adjusted=self.adjusted,
-            notes=notes,
+            notes=_too_small(small, settings),
         )
 
     def estimate(self, counts: CountTrie, settings: NgramSettings, predictable_V: Array) -> Estimate:
         """Unigrams first; every higher order mixes in the one below."""
-        notes: list[str] = []
+        small: list[int] = []
         links, thresholds = counts.links(), settings.per_order("prune")
         c = unigram_counts(counts.levels[0], predictable_V, self.adjusted and counts.order > 1)
-        probs = [self.unigrams(c, self._discounts(1, c, counts, settings, notes), predictable_V)]
+        probs = [self.unigrams(c, self._discounts(1, c, counts, settings, small), predictable_V)]
         backoffs: list[Array] = []
         for n in range(2, counts.order + 1):
             level, parents, contexts = counts.levels[n - 1], counts.parents(n), len(counts.levels[n - 2])
             c = (level.adjusted if self.adjusted and n < counts.order else level.counts).astype(np.float64)
-            u, gamma = self.split(c, parents, contexts, self._discounts(n, c, counts, settings, notes))
+            u, gamma = self.split(c, parents, contexts, self._discounts(n, c, counts, settings, small))
             if thresholds[n - 1] > 0:  # what is dropped goes to the shorter context, as in lmplz
                 gamma = gamma + np.bincount(
                     parents, u * (level.counts <= thresholds[n - 1]), minlength=contexts
                 )
             probs.append(u + gamma[parents] * probs[-1][links[n - 2]])
             backoffs.append(gamma)
-        return Estimate(probs, backoffs, self.fallback, notes=notes)
+        return Estimate(probs, backoffs, self.fallback, notes=_too_small(small, settings))
 
     def unigrams(self, c: Array, D: Array, predictable_V: Array) -> Array:
         """p of every word without a context: what is taken goes in equal parts to all words."""
@@ -88,12 +91,12 @@ class Interpolated:
         return share(c - taken, total[parents]), gamma
 
     def _discounts(
-        self, n: int, c: Array, counts: CountTrie, settings: NgramSettings, notes: list[str]
+        self, n: int, c: Array, counts: CountTrie, settings: NgramSettings, small: list[int]
     ) -> Array:
         n_r = np.bincount(c[c < 5].astype(np.int64), minlength=5).astype(np.float64)
         if settings.kenlm_compat and self.adjusted and n < counts.order:
             n_r = as_lmplz_counts(n_r, *lmplz_last(counts)[n - 1])
-        return self.discounts(n, n_r, settings, notes)
+        return self.discounts(n, n_r, settings, small)
 
 
 class WittenBell(Interpolated):
@@ -104,7 +107,7 @@ class WittenBell(Interpolated):
 
     kinds = 1.0
 
-    def discounts(self, n: int, n_r: Array, settings: NgramSettings, notes: list[str]) -> Array:
+    def discounts(self, n: int, n_r: Array, settings: NgramSettings, small: list[int]) -> Array:
         """Nothing is taken from single counts."""
         return np.zeros(4)
 
@@ -122,22 +125,22 @@ class KneserNey(Interpolated):
 class ModifiedKneserNey(KneserNey):
     """Modified Kneser-Ney (Chen and Goodman 1998): own discounts for counts of 1, 2 and more."""
 
-    def discounts(self, n: int, n_r: Array, settings: NgramSettings, notes: list[str]) -> Array:
+    def discounts(self, n: int, n_r: Array, settings: NgramSettings, small: list[int]) -> Array:
         """D(r) = r - (r+1) Y n_{r+1} / n_r with Y = n1 / (n1 + 2 n2). (their equation 26)"""
-        return modified_discounts(n, n_r, settings, notes)
+        return modified_discounts(n, n_r, settings, small)
 
 
-def modified_discounts(n: int, n_r: Array, settings: NgramSettings, notes: list[str]) -> Array:
+def modified_discounts(n: int, n_r: Array, settings: NgramSettings, small: list[int]) -> Array:
     """The three discounts of one order, or the fallback where the data is too small for them."""
     fallback = np.array([0.0, *settings.discounts])
     if np.any(n_r[1:4] <= 0):
-        notes.append(_too_small(n, "three discounts", settings.discounts))
+        small.append(n)
         return fallback
     Y = n_r[1] / (n_r[1] + 2.0 * n_r[2])
     r = np.arange(1, 4)
     D = r - (r + 1) * Y * n_r[2:5] / n_r[1:4]
     if not np.all((D >= 0) & (r >= D)):
-        notes.append(_too_small(n, "three discounts", settings.discounts))
+        small.append(n)
         return fallback
     return np.concatenate([[0.0], D])
 
@@ -200,8 +203,14 @@ def _node(counts: CountTrie, words: list[int]) -> int:
     return node
 
 
-def _too_small(n: int, what: str, used: object) -> str:
-    return (
-        f"the text is too small or too regular to estimate {what} for {n}-grams; "
-        f"'model.discounts' {used} are used instead"
+def _too_small(orders: list[int], settings: NgramSettings) -> list[str]:
+    """One sentence for all orders whose discounts could not be estimated."""
+    if not orders:
+        return []
+    named = " and ".join(
+        [", ".join(f"{n}" for n in orders[:-1]), str(orders[-1])] if orders[1:] else [str(orders[0])]
     )
+    return [
+        f"the text is too small or too regular to estimate the discounts of order {named}; "
+        f"'model.discounts' {settings.discounts} are used instead"
+    ]
