@@ -104,7 +104,7 @@ def _map(path: Path, types: tuple[str, ...], length: int | None = None) -> Array
         array: Array = np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
     except FileNotFoundError as error:
         raise DamagedError(f"{path} is missing; the run is incomplete, train it again") from error
-    except (OSError, ValueError, EOFError, SyntaxError) as error:
+    except Exception as error:  # a damaged header can raise nearly anything
         raise DamagedError(f"{path} is not a valid array file ({error}); train the run again") from error
     if array.ndim != 1 or array.dtype.str not in types:
         raise DamagedError(
