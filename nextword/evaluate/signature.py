@@ -11,12 +11,12 @@ from nextword.core.contracts import LanguageModel, Tokenizer
 
 
 def signature(model: LanguageModel, tokenizer: Tokenizer) -> str:
-    """For example ``bits|tok:words|unit:line|unk:spelled|ctx:5|lossless:yes|nextword:0.1.0``."""
+    """For example ``bits|tok:words|unit:line|unk:spelled|ctx:4|lossless:yes|nextword:0.1.0``."""
     parts = {
         "tok": tokenizer.name,
         "unit": tokenizer.unit,
         "unk": _unknown(tokenizer),
-        "ctx": str(context(model) or "all"),
+        "ctx": "all" if context(model) is None else str(context(model)),
         "lossless": "yes" if tokenizer.lossless else "no",
     }
     if not is_probability(model):
@@ -26,9 +26,9 @@ def signature(model: LanguageModel, tokenizer: Tokenizer) -> str:
 
 
 def context(model: LanguageModel) -> int | None:
-    """The longest n-gram a model looks at; None where there is no such limit."""
-    order = getattr(model, "order", None)
-    return order if isinstance(order, int) else None
+    """How many tokens before a token a model looks at; None where there is no such limit."""
+    found = getattr(model, "context", None)
+    return found if isinstance(found, int) else None
 
 
 def is_probability(model: LanguageModel) -> bool:

@@ -49,10 +49,10 @@ class Mixture:
             self.score_packed: Callable[[Array], Array] = self._score_packed
 
     @property
-    def order(self) -> int | None:
-        """The longest n-gram of its components; None where one of them has no such limit."""
-        orders = [getattr(model, "order", None) for model in self.models]
-        return None if None in orders else max(order for order in orders if order is not None)
+    def context(self) -> int | None:
+        """How many tokens before a token are looked at; None where a part has no limit."""
+        found = [getattr(model, "context", None) for model in self.models]
+        return None if None in found else max(each for each in found if each is not None)
 
     @property
     def is_probability(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import END, START, UNKNOWN
+from nextword.core.contracts import START, UNKNOWN
 from nextword.core.errors import ContextError, DamagedError
 from nextword.ngram.arrays import Level, Trie
 
@@ -270,11 +270,6 @@ class NgramModel:
     def context(self) -> int:
         """How many words before a word are looked at."""
         return self.order - 1
-
-    @property
-    def end(self) -> int:
-        """END, for callers that want to stop there."""
-        return END
 
 
 def at_nodes(values: Array, nodes: Array, absent: float) -> Array:

@@ -92,7 +92,7 @@ def test_json_has_the_fixed_keys(trained):
 
 def test_the_signature_says_how_it_was_measured(trained):
     line = signature(*trained(order=3))
-    assert line.startswith("bits|tok:words|unit:line|unk:spelled|ctx:3|lossless:yes|nextword:")
+    assert line.startswith("bits|tok:words|unit:line|unk:spelled|ctx:2|lossless:yes|nextword:")
     assert "|unk:literal|" in signature(*trained(unknown="literal"))
     assert "|unk:none|" in signature(*trained("bytes"))
     assert "|lossless:no|" in signature(*trained(lowercase=True))

@@ -65,7 +65,7 @@ def test_a_tuned_mixture_beats_its_parts_on_the_text_it_was_tuned_on(trained, te
     report = evaluate(mixture, tokenizer, blocks)
     assert report.nll == pytest.approx(-tuned.history[-1])
     assert report.nll <= min(evaluate(part, tokenizer, blocks).nll for part in parts) + 1e-6
-    assert report.context == 3
+    assert report.context == 2
 
 
 def test_a_mixture_of_score_and_step_agrees_on_real_models(trained):
