@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from nextword.ngram.smoothing.plan import Plan
 
 Array = np.ndarray[Any, np.dtype[Any]]
-_LOOKUP = 3 * 65536  # bytes of pages that one search may bring in: three arrays, 16 pages at a time
+_FEWEST, _MOST = 64, 1 << 16  # contexts computed between two looks at the memory
 
 
 class ArrayWriter:
@@ -136,14 +136,19 @@ def _level(n: int, counts: Joined, plan: Plan, folders: tuple[Path, Path], memor
         interpolation_kernels.interpolate, children, words, values, plan.discounts[n - 1], plan.kinds,
         plan.extra[n - 1], nothing, 0.0, links, shorter, below_words, below,
     )  # fmt: skip
-    # A chunk may not bring in more pages than a quarter of what is left.
-    most = max(64, (maps.limit - resident()) // 4 // threads // _LOOKUP) if shorter_context else 1 << 16
+    many, spare = _FEWEST, max(1, maps.limit - resident())
     with ThreadPoolExecutor(threads) as pool:
         first = 0
         while first < counts.sizes[n - 2]:
-            edges = [min(first + k * most, counts.sizes[n - 2]) for k in range(threads + 1)]
+            edges = [min(first + k * many, counts.sizes[n - 2]) for k in range(threads + 1)]
+            before = resident()
             list(pool.map(lambda a, b: work(a, b, probs, gamma, new_links), edges[:-1], edges[1:]))
-            first = edges[-1]
+            first, grown = edges[-1], resident() - before
+            # As many at a time as bring in few pages compared with what there is room for.
+            if grown > spare // 4:
+                many = max(_FEWEST, many // 2)
+            elif grown < spare // 16:
+                many = min(_MOST, many * 2)
             maps.tidy()
             yield int(children[first])
     if plan.weight is not None:
