@@ -1,6 +1,6 @@
 """ARPA files against KenLM: text -> ARPA, reading, writing, and scoring through the kenlm interface.
 
-    python benchmarks/arpa.py TEXT TEST [--order 5] [--rounds 3] [--scratch DIR]
+    python benchmarks/arpa.py [--data FOLDER] [--order 5] [--rounds 3] [--scratch DIR]
 
 Alternates us and the peer in every round and prints medians of wall time and of the CPU time of all
 processes. ``lmplz`` comes from PATH or $NEXTWORD_LMPLZ; without it, or without the kenlm module, its rows
@@ -21,6 +21,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from support.books import folder_of, plain
 
 Times = dict[str, list[tuple[float, float]]]
 
@@ -91,14 +93,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("text", type=Path)
-    parser.add_argument("test", type=Path)
+    parser.add_argument("--data", type=Path, default=None)
     parser.add_argument("--order", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scratch", default=None)
     args = parser.parse_args()
     times: Times = {}
     with tempfile.TemporaryDirectory(dir=args.scratch) as folder:
+        data = folder_of(args.data)
+        args.text, args.test = plain(data, "train", Path(folder)), plain(data, "test", Path(folder))
         for _ in range(args.rounds):
             one_round(times, args, Path(folder))
         size = (Path(folder) / "ours.arpa").stat().st_size

@@ -10,7 +10,6 @@ theirs alternate; figures are medians of wall time and of CPU time (all processe
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import os
 import resource
@@ -24,6 +23,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from support.books import folder_of, plain
 
 NEXTWORD = [sys.executable, "-m", "nextword"]
 
@@ -120,17 +121,7 @@ class Bench:
 
     def __init__(self, data: Path, work: Path, rounds: int) -> None:
         self.work, self.rounds = work, rounds
-        self.train, self.test = self._plain(data, "train"), self._plain(data, "test")
-
-    def _plain(self, data: Path, name: str) -> Path:
-        """Both read plain text, so that nobody is measured on decompression."""
-        target = self.work / f"{name}.txt"
-        if (data / f"{name}.txt").exists():
-            shutil.copyfile(data / f"{name}.txt", target)
-        else:
-            with gzip.open(data / f"{name}.txt.gz") as source, open(target, "wb") as sink:
-                shutil.copyfileobj(source, sink)
-        return target
+        self.train, self.test = plain(data, "train", work), plain(data, "test", work)
 
     def train_ours(self, name: str = "run", *sets: str) -> Cost:
         options = [word for each in sets for word in ("--set", each)]
@@ -289,16 +280,8 @@ def main() -> None:
     missing = [tool for tool in ("lmplz", "build_binary") if shutil.which(tool) is None]
     if missing:
         raise SystemExit(f"{', '.join(missing)}: not on PATH; benchmarks/README.md says how to build them")
-    data = given.data
-    if data is None:
-        from nextword.data.corpora import corpus_files
-
-        files = corpus_files("books")
-        if not files:
-            raise SystemExit("the corpus `books` is not here; set NEXTWORD_DATA or give --data FOLDER")
-        data = files[0].parent
     with tempfile.TemporaryDirectory(prefix="nextword-bench-") as work:
-        bench = Bench(Path(data), Path(work), given.rounds)
+        bench = Bench(folder_of(given.data), Path(work), given.rounds)
         for name in given.only.split(","):
             getattr(bench, name)()
 

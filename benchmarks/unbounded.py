@@ -1,10 +1,11 @@
 """The unbounded n-gram against infini-gram (PyPI): building the suffix array, and queries.
 
-    python benchmarks/unbounded.py IDS.npy TEST.npy [--rounds 3] [--queries 1000] [--folder TMP]
+    python benchmarks/unbounded.py [--data FOLDER] [--rounds 3] [--queries 1000] [--folder TMP]
 
-Both are packed ids (START w … END, int32). Ours and the peer alternate in every round; the table gives
-medians of wall and CPU seconds (the peer's processes included) and the ratios. Build: ids -> suffix array, in
-memory for us; the peer gets the ids as its own file and runs the three steps of its own indexer. Queries:
+FOLDER has train.txt(.gz) and test.txt(.gz), of some megabytes; default: the corpus `books`. Ours and the peer
+alternate in every round; the table gives medians of wall and CPU seconds (the peer's processes included) and
+the ratios. Build: ids -> suffix array, in memory for us; the peer gets the ids as its own file and runs the
+three steps of its own indexer. Queries:
 longest match, its count and the count of the next word: `match` of many contexts, `match_packed` of every
 place of a text, against `infgram_prob` call by call. Every answer of the peer is compared with ours.
 The peer has 2 bytes a word: both get the text with its 65,532 most frequent words, the others unknown.
@@ -21,6 +22,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from support.books import folder_of, packed
 
 from nextword.core.contracts import END, START
 from nextword.ngram import unbounded
@@ -135,13 +137,13 @@ def check(model: UnboundedModel, contexts: list[np.ndarray], words: np.ndarray, 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("ids", type=Path)
-    parser.add_argument("test", type=Path)
+    parser.add_argument("--data", type=Path, default=None)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--queries", type=int, default=1000, help="of the peer; ours: 100 times as many")
     parser.add_argument("--folder", type=Path, default=None, help="where the peer's files go")
     given = parser.parse_args()
-    ids, test = most_frequent(np.load(given.ids), np.load(given.test))
+    with tempfile.TemporaryDirectory() as work:
+        ids, test = most_frequent(*packed(folder_of(given.data), Path(work)))
     size = WORDS
     chosen, watch = UnboundedSettings(smoothing="none"), Watch()
     unbounded.build(ids[: int(np.flatnonzero(ids[:700_000] == END)[-1]) + 1], size, chosen)  # compiled before
