@@ -24,7 +24,7 @@ from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note, Progress, Stage
 from nextword.core.family import Budget
 from nextword.core.sizes import show_size
-from nextword.ngram import joining, mapped, prune
+from nextword.ngram import estimation, joining, mapped
 from nextword.ngram.model import NgramModel
 from nextword.ngram.settings import NgramSettings
 from nextword.ngram.smoothing.estimate import predictable
@@ -90,7 +90,7 @@ def fit(
 
 def _check(settings: NgramSettings, smoothing: object) -> None:
     """What cannot be done bucket by bucket is refused before anything is read."""
-    prune.check(settings)
+    estimation.check(settings)
     wrong = {
         f"'model.smoothing' {settings.smoothing}": not isinstance(smoothing, Planned),
         "'model.prune'": any(settings.per_order("prune")),

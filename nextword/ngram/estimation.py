@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from nextword.core import catalog
+from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note, Stage
 from nextword.ngram import prune
 from nextword.ngram.arrays import Trie
@@ -19,7 +20,7 @@ from nextword.ngram.counts import CountTrie, count
 from nextword.ngram.model import NgramModel
 from nextword.ngram.settings import NgramSettings
 from nextword.ngram.smoothing.estimate import Estimate, predictable
-from nextword.ngram.smoothing.interpolated import as_lmplz_counts, lmplz_last
+from nextword.ngram.smoothing.interpolated import Interpolated, as_lmplz_counts, lmplz_last
 from nextword.ngram.smoothing.plan import Planned
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -34,7 +35,7 @@ def estimate(counts: CountTrie, settings: NgramSettings, closed: bool) -> Estima
 
 def fit(ids: Array, vocab_size: int, settings: NgramSettings, closed: bool = False) -> Iterator[Event]:
     """Build the model of a packed text; the last event is ``Done(model)``."""
-    prune.check(settings)
+    check(settings)
     plain = len(ids) <= SMALL
     if not plain and _cold():
         yield Note("the n-gram kernels are compiled on their first run, which takes some seconds")
@@ -48,6 +49,22 @@ def fit(ids: Array, vocab_size: int, settings: NgramSettings, closed: bool = Fal
     for note in notes:
         yield Note(note)
     yield Done(model)
+
+
+def check(settings: NgramSettings) -> None:
+    """Refuse settings that do not go together, before anything is counted."""
+    prune.check(settings)
+    if settings.unknown == "share":
+        return
+    if settings.kenlm_compat:
+        raise ConfigError(
+            f"'model.unknown' {settings.unknown} is not what lmplz does; leave out 'model.kenlm_compat'"
+        )
+    if not isinstance(_smoothing(settings), Interpolated):
+        raise ConfigError(
+            f"'model.unknown' {settings.unknown} does not go with 'model.smoothing' {settings.smoothing}; "
+            "it goes with witten-bell, absolute, kneser-ney and modified-kneser-ney"
+        )
 
 
 def build(ids: Array, vocab_size: int, settings: NgramSettings, closed: bool = False) -> NgramModel:

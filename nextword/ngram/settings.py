@@ -36,6 +36,11 @@ class NgramSettings(Settings):
         max_length=3,
         description="Kneser-Ney: used where the data is too small to estimate its own",
     )
+    unknown: Literal["share", "good-turing"] = Field(
+        "share",
+        description="what an unknown word gets: an equal share of what is left, as in lmplz, "
+        "or what Good-Turing expects of new words",
+    )
     prune: list[int] | int = Field(
         0,
         description="drop n-grams seen at most this often, one number or one per order (the first must be 0)",

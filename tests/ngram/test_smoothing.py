@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packed_texts import VOCABULARY, pack, texts
+from packed_texts import VOCABULARY, pack, texts, zipf_text
 
 from nextword.core import catalog
 from nextword.core.contracts import END, START, UNKNOWN
-from nextword.core.errors import ContextError
+from nextword.core.errors import ConfigError, ContextError
 from nextword.ngram import estimation
 from nextword.ngram.arrays import Level, Trie
 from nextword.ngram.counts import count
@@ -85,6 +85,24 @@ def assert_same(a: NgramModel, b: NgramModel) -> None:
     assert (a.trie.fallback, a.is_probability) == (b.trie.fallback, b.is_probability)
     for name, array in a.trie.named().items():
         np.testing.assert_allclose(array, b.trie.named()[name], rtol=2e-6, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("smoothing", ["witten-bell", "absolute", "kneser-ney", "modified-kneser-ney"])
+def test_good_turing_gives_unknown_words_what_words_seen_once_have(smoothing):
+    text = zipf_text(300, 900, seed=8)  # many words stand in it once
+    settings = NgramSettings(order=3, smoothing=smoothing, unknown="good-turing")
+    model = estimation.build(text, 900, settings)
+    plain = estimation.build(text, 900, NgramSettings(order=3, smoothing=smoothing))
+    assert_same(model, estimation._fit_fast(text, 900, settings, False)[0])
+    assert model.trie.levels[0].probs[UNKNOWN] > plain.trie.levels[0].probs[UNKNOWN]
+    for context in ([], [3, 4], [0, 0]):
+        assert after(model, context).sum() == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("other", [{"smoothing": "katz"}, {"smoothing": "mle"}, {"kenlm_compat": True}])
+def test_good_turing_for_unknown_words_says_what_it_does_not_go_with(other, text):
+    with pytest.raises(ConfigError, match=r"'model\.unknown' good-turing"):
+        estimation.build(text, 60, NgramSettings(unknown="good-turing", **other))
 
 
 def test_mle_has_no_distribution_in_an_unseen_context():

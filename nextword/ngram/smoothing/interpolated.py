@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from nextword.core.contracts import UNKNOWN
 from nextword.ngram.arrays import Fallback
 from nextword.ngram.counts import CountTrie
 from nextword.ngram.settings import NgramSettings
@@ -49,7 +50,7 @@ class Interpolated:
         small: list[int] = []
         D = [self.discounts(n, n_r(n), settings, small) for n in range(1, settings.order + 1)]
         return Plan(
-            self.unigrams(counts_V, D[0], predictable_V),
+            self.unigrams(counts_V, D[0], predictable_V, settings.unknown),
             D,
             [0.0] * settings.order,
             self.fallback,
@@ -63,7 +64,8 @@ class Interpolated:
         small: list[int] = []
         links, thresholds = counts.links(), settings.per_order("prune")
         c = unigram_counts(counts.levels[0], predictable_V, self.adjusted and counts.order > 1)
-        probs = [self.unigrams(c, self._discounts(1, c, counts, settings, small), predictable_V)]
+        D = self._discounts(1, c, counts, settings, small)
+        probs = [self.unigrams(c, D, predictable_V, settings.unknown)]
         backoffs: list[Array] = []
         for n in range(2, counts.order + 1):
             level, parents, contexts = counts.levels[n - 1], counts.parents(n), len(counts.levels[n - 2])
@@ -77,10 +79,19 @@ class Interpolated:
             backoffs.append(gamma)
         return Estimate(probs, backoffs, self.fallback, notes=_too_small(small, settings))
 
-    def unigrams(self, c: Array, D: Array, predictable_V: Array) -> Array:
-        """p of every word without a context: what is taken goes in equal parts to all words."""
+    def unigrams(self, c: Array, D: Array, predictable_V: Array, unknown: str = "share") -> Array:
+        """p of every word without a context: what is taken goes in equal parts to all words.
+
+        An equal share is little for UNKNOWN, which stands for all words that were never seen;
+        Good-Turing gives it what words seen once have together, n1 / N.
+        """
         u, gamma = self.split(c, np.zeros(len(c), dtype=np.int64), 1, D)
-        return np.asarray(u + gamma[0] * predictable_V / predictable_V.sum())
+        p_V = np.asarray(u + gamma[0] * predictable_V / predictable_V.sum())
+        new = float(np.sum(c == 1) / c.sum())
+        if unknown == "good-turing" and predictable_V[UNKNOWN] and c[UNKNOWN] == 0 and 0 < new < 1:
+            p_V *= (1.0 - new) / (1.0 - p_V[UNKNOWN])
+            p_V[UNKNOWN] = new
+        return p_V
 
     def split(self, c: Array, parents: Array, contexts: int, D: Array) -> tuple[Array, Array]:
         """u of every n-gram from the counts c, and gamma of every context."""
