@@ -131,10 +131,10 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
     if order.minutes is not None and not order.minutes > 0:
         raise ConfigError(f"'minutes' is {order.minutes}; it must be more than 0")
     model, notes = order.model, []
-    if order.recipe is None and model in (None, "auto"):
-        choice = choose()
-        model, notes = choice.model, [Note(f"auto chose the model '{choice.model}': {choice.why}")]
     sets = order.sets if isinstance(order.sets, Mapping) else config.parse_sets(order.sets)
+    if order.recipe is None and model in (None, "auto"):
+        choice = choose(sets)
+        model, notes = choice.model, [Note(f"auto chose the model '{choice.model}': {choice.why}")]
     settings = plan(
         model or "ngram",
         recipe=order.recipe,

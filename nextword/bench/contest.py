@@ -21,7 +21,7 @@ from nextword.train.source import Names, Source
 # What is compared where nothing is named: every smoothing, the default last.
 MODELS = (
     "ngram-mle", "ngram-add", "ngram-laplace", "ngram-backoff", "ngram-katz", "ngram-stupid",
-    "ngram-witten-bell", "ngram-absolute", "ngram-kneser-ney", "ngram",
+    "ngram-witten-bell", "ngram-absolute", "ngram-kneser-ney", "ngram", "ngram-good-turing",
 )  # fmt: skip
 
 
@@ -54,7 +54,8 @@ def enter(
         raise ConfigError(f"'minutes' is {minutes}; it must be more than 0")
     named = tuple(os.fspath(name) for name in data) or (DEFAULT,)
     apart = tuple(os.fspath(name) for name in valid)
-    entries = tuple(plan(name, tokenizer=tokenizer, sets=dict(sets or {})) for name in _names(models))
+    given = dict(sets or {})
+    entries = tuple(plan(name, tokenizer=tokenizer, sets=given) for name in _names(models, given))
     settings = entries[0].data
     if apart:
         train, held = Source.for_training(named, settings), Source.for_reading(apart, settings)
@@ -68,10 +69,11 @@ def enter(
     return Contest(entries, train, held, named, apart, digest, _folder(out, named[0]), minutes)
 
 
-def _names(models: Sequence[str]) -> list[str]:
+def _names(models: Sequence[str], sets: Mapping[str, Any]) -> list[str]:
     """The models that were named, each once; `auto` is the one it chooses."""
     named = (name.strip() for name in models if name.strip())
-    return list(dict.fromkeys(choose().model if name == "auto" else name for name in named)) or list(MODELS)
+    chosen = (choose(sets).model if name == "auto" else name for name in named)
+    return list(dict.fromkeys(chosen)) or list(MODELS)
 
 
 def _folder(out: str | os.PathLike[str] | None, data: str) -> Path:

@@ -39,6 +39,12 @@ PRESETS: dict[str, Preset] = {
         _smoothing("witten-bell", "new words weigh as much as different words were seen in the context"),
         _smoothing("absolute", "a constant taken from every count"),
         _smoothing("kneser-ney", "absolute discounting, lower orders count contexts instead of tokens"),
+        Preset(
+            "ngram-good-turing",
+            "ngram",
+            "modified Kneser-Ney, with room for new words by Good-Turing",
+            {"model.unknown": "good-turing"},
+        ),
         Preset("ngram-modified-kneser-ney", "ngram", "Kneser-Ney with three discounts, as `ngram` itself"),
     )
 }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+_OWN_WAY = {"model.smoothing", "model.unknown", "model.kenlm_compat"}
 
 
 @dataclass(frozen=True)
@@ -13,6 +16,12 @@ class Choice:
     why: str
 
 
-def choose() -> Choice:
-    """The family for a text: count models are all there is so far, and the best of them is the default."""
-    return Choice("ngram", "modified Kneser-Ney predicts best among the count models and trains in one pass")
+def choose(keys: Iterable[str] = ()) -> Choice:
+    """The model for a text, given the settings that were named: count models are all there is so far.
+
+    Modified Kneser-Ney predicts known words best, and Good-Turing tells it how many new ones to
+    expect (README: bits per byte of all smoothings). Who names a smoothing gets it as it is.
+    """
+    if not _OWN_WAY.isdisjoint(keys):
+        return Choice("ngram", "the smoothing is yours, and n-grams train in one pass")
+    return Choice("ngram-good-turing", "modified Kneser-Ney predicts best where new words are expected, too")

@@ -217,7 +217,7 @@ def test_minutes_that_will_hardly_do_are_noted(corpus, caplog):
 
 def test_notes_go_to_the_log(corpus, caplog):
     nextword.train(corpus)
-    assert "auto chose the model 'ngram'" in caplog.text
+    assert "auto chose the model 'ngram-good-turing'" in caplog.text
 
 
 def test_memory_limit_changes_no_number(corpus, tmp_path):

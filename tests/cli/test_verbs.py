@@ -39,7 +39,8 @@ def test_run_without_a_name_gets_one_and_is_the_latest(nextword, corpus, here):
 def test_auto_says_what_it_chose_and_why(nextword, corpus, here):
     done = nextword("train", corpus, "--out", "a")
     assert done.code == 0
-    assert "auto chose the model 'ngram'" in done.err
+    assert "auto chose the model 'ngram-good-turing': modified Kneser-Ney" in done.err
+    assert nextword("train", corpus, "--set", "model.smoothing=katz", "--out", "b").code == 0
 
 
 def test_train_json_is_one_object(nextword, corpus, here):
