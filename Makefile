@@ -10,7 +10,7 @@ INSTALL := $(PIP) install --quiet -c constraints.txt
 # Trains the n-gram smoothings on the embedded corpus, prints the table and some sentences, writes the report.
 demo: .venv/.all
 	$(BIN)/nextword compare --set model.order=3 --out runs/demo
-	$(BIN)/nextword generate runs/demo/ngram --prompt "We must" --samples 3 --max-tokens 30 --seed 1
+	$(BIN)/nextword generate runs/demo/ngram-good-turing --prompt "We must" --samples 3 --max-tokens 30 --seed 1
 
 test: .venv/.dev
 	$(BIN)/python -m pytest -q -m "not slow and not network"
