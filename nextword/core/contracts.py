@@ -66,6 +66,18 @@ class PackedScorer(Protocol):
         ...
 
 
+@runtime_checkable
+class Carrier(Protocol):
+    """A model whose state outlives a line: what stood in the lines before helps to predict the next.
+
+    Published perplexities of recurrent models are counted so. Count models begin every line anew.
+    """
+
+    def carry(self, state: State) -> State:
+        """The state in which the next sequence of the same document begins, after END was read."""
+        ...
+
+
 @dataclass(frozen=True)
 class Block:
     """A piece of a text as readers yield it: bytes that end at a line end where possible."""
@@ -86,6 +98,7 @@ class Encoded:
     bytes: int  # raw bytes read
     unknown: int  # how many ids are UNKNOWN
     side_nats: float = 0.0  # what spelling unknown words and odd gaps costs on top
+    documents: tuple[int, ...] | None = None  # offsets of the START ids that begin a document; None: each does
 
     @property
     def tokens(self) -> int:

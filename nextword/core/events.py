@@ -45,6 +45,34 @@ class Measure(Event):
 
 
 @dataclass(frozen=True)
+class Step(Event):
+    """One update of the weights; what is not known yet is None."""
+
+    step: int  # updates made
+    steps: int | None  # expected in all
+    seconds: float  # since the command began
+    seconds_left: float | None
+    tokens: int  # predictions learned from, so far
+    loss: float  # nats per token of this batch
+    rate: float  # the learning rate
+    norm: float  # of the gradient, before clipping
+    tokens_per_second: float
+    memory: int  # peak resident bytes
+
+
+@dataclass(frozen=True)
+class Valid(Event):
+    """The held-out text was measured."""
+
+    step: int
+    seconds: float
+    tokens: int
+    nll: float  # nats per token
+    bits_per_byte: float | None
+    best: bool  # the best so far, so its weights are kept
+
+
+@dataclass(frozen=True)
 class Done(Event):
     """The last event: what was made."""
 

@@ -1,0 +1,160 @@
+"""What a neural family builds, and how it becomes a language model on the one contract.
+
+A network reads words and gives a feature vector after each: all it knows of the text so far. The head turns a
+feature into the distribution of the next word [IITD-1 "A fixed-window neural Language Model", "A RNN Language
+Model": h(t), then ŷ(t) = softmax(U h(t) + b)].
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from nextword.core.contracts import START, Array, State
+
+
+class Head(Protocol):
+    """Features to distributions: the slot "head" (blocks/heads.py). Sums and logarithms are in float32."""
+
+    def prepare(self, counts_V: Tensor) -> None:
+        """Before training: what the counts of the words tell (output bias, clusters by frequency)."""
+        ...
+
+    def log_probs(self, features_BD: Tensor) -> Tensor:
+        """``logp_BV`` of every next word; START, which is never written, has -inf."""
+        ...
+
+    def score(self, features_ND: Tensor, ids_N: Tensor) -> Tensor:
+        """``logp_N`` of these words, in bounded memory."""
+        ...
+
+    def loss(self, features_ND: Tensor, targets_N: Tensor, smoothing: float = 0.0) -> Tensor:
+        """The sum of -log p of the targets, to be differentiated; with label smoothing if asked."""
+        ...
+
+
+class Network(nn.Module):
+    """Words in, features out. A subclass sets the attributes and has `start`, `read` and `reorder`."""
+
+    vocab_size: int
+    width: int  # D, the size of a feature
+    context: int | None  # how many words before a word are looked at; None: no limit
+    carries: bool  # the state goes on from line to line within a document
+    head: nn.Module  # a `Head`
+
+    def start(self, batch: int) -> State:
+        """The inner state of rows that have read nothing: (nested) tuples of tensors."""
+        raise NotImplementedError
+
+    def read(
+        self, ids_BT: Tensor, state: State, lengths_B: Tensor | None = None
+    ) -> tuple[Tensor, State]:
+        """``features_BTD``, one after each word read, and the state after each row's last real word.
+
+        ``lengths_B``: how many words of each row are real (None: all). What stands past them is never
+        looked at, and its features are anything finite. A length of 0 leaves a row's state as it was.
+        """
+        raise NotImplementedError
+
+    def reorder(self, state: State, rows_B: Tensor) -> State:
+        """These rows of a state, in this order; rows may repeat."""
+        raise NotImplementedError
+
+    def start_feature(self, batch: int) -> Tensor:
+        """The feature of rows that have read nothing."""
+        return torch.zeros(batch, self.width, dtype=self.dtype, device=self.device)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the weights."""
+        return next(self.parameters()).dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
+
+
+class NeuralState(NamedTuple):
+    """Everything read: the network's own state, and its last feature, from which comes what is next."""
+
+    inner: Any
+    feature_BD: Tensor
+
+
+class NeuralLanguageModel:
+    """A network on the contract of `core.contracts`; also a `Carrier` where its network carries."""
+
+    is_probability = True
+
+    def __init__(self, network: Network) -> None:
+        self.network = network.eval()
+        self.vocab_size = network.vocab_size
+        if network.carries:  # only then is it a `Carrier`
+            self.carry = _same
+
+    @property
+    def context(self) -> int | None:
+        """How many words before a word are looked at; None: no limit."""
+        return self.network.context
+
+    @torch.inference_mode()
+    def start(self, batch: int, source: Any = None, begin: bool = True) -> NeuralState:
+        """Rows that have read START, or nothing."""
+        state = NeuralState(self.network.start(batch), self.network.start_feature(batch))
+        return self._read(torch.full((batch, 1), START, device=self.network.device), state) if begin else state
+
+    @torch.inference_mode()
+    def next(self, state: NeuralState) -> Tensor:
+        """log p of every next word."""
+        logp_BV: Tensor = self.network.head.log_probs(state.feature_BD)
+        return logp_BV
+
+    @torch.inference_mode()
+    def step(self, ids_B: Array, state: NeuralState) -> tuple[Tensor, NeuralState]:
+        """Read one word in each row."""
+        state = self._read(self._ids(ids_B)[:, None], state)
+        return self.next(state), state
+
+    @torch.inference_mode()
+    def score(
+        self, ids_BT: Array, lengths_B: Array, state: NeuralState | None = None
+    ) -> tuple[Tensor, NeuralState]:
+        """All positions at once: the feature before each word says how likely it was."""
+        ids_BT, lengths_B = self._ids(ids_BT), self._ids(lengths_B)
+        B, T = ids_BT.shape
+        state = self.start(B) if state is None else state
+        if T == 0:
+            return torch.zeros(B, 0), state
+        is_full = bool((lengths_B == T).all())
+        features_BTD, inner = self.network.read(ids_BT, state.inner, None if is_full else lengths_B)
+        before_BTD = torch.cat([state.feature_BD[:, None], features_BTD[:, :-1]], dim=1)
+        real_BT = torch.arange(T, device=ids_BT.device) < lengths_B[:, None]
+        logp_BT = torch.zeros(B, T, device=ids_BT.device)
+        logp_BT[real_BT] = self.network.head.score(before_BTD[real_BT], ids_BT[real_BT])
+        last_BD = features_BTD[torch.arange(B), (lengths_B - 1).clamp(min=0)]
+        feature_BD = torch.where(lengths_B[:, None] > 0, last_BD, state.feature_BD)
+        return logp_BT, NeuralState(inner, feature_BD)
+
+    @torch.inference_mode()
+    def reorder(self, state: NeuralState, rows_B: Array) -> NeuralState:
+        """Keep these rows."""
+        rows_B = self._ids(rows_B)
+        return NeuralState(self.network.reorder(state.inner, rows_B), state.feature_BD[rows_B])
+
+    def _read(self, ids_B1: Tensor, state: NeuralState) -> NeuralState:
+        features_B1D, inner = self.network.read(ids_B1, state.inner)
+        return NeuralState(inner, features_B1D[:, -1])
+
+    def _ids(self, ids: Array) -> Tensor:
+        return torch.as_tensor(np.asarray(ids) if not isinstance(ids, Tensor) else ids).to(
+            self.network.device, torch.int64
+        )
+
+
+def _same(state: State) -> State:
+    """After END the next line simply goes on."""
+    return state
