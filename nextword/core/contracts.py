@@ -98,7 +98,7 @@ class Encoded:
     bytes: int  # raw bytes read
     unknown: int  # how many ids are UNKNOWN
     side_nats: float = 0.0  # what spelling unknown words and odd gaps costs on top
-    documents: tuple[int, ...] | None = None  # offsets of the START ids that begin a document; None: each does
+    documents: tuple[int, ...] | None = None  # where the STARTs stand that begin a document; None: all do
 
     @property
     def tokens(self) -> int:
