@@ -49,6 +49,20 @@ SLOTS: dict[str, dict[str, str]] = {
         "sample": "nextword.decode.choose:Sample",
         "beam": "nextword.decode.beam:Beam",
     },
+    # The parts of a network: small classes in `blocks`; a variant is another class in its slot.
+    "cell": {},
+    "activation": {},
+    "norm": {},
+    "ffn": {},
+    "join": {},
+    "mixer": {},
+    "position": {},
+    "embedding": {},
+    # Output layers: classes (width, vocab_size, forbidden, embedding_VE), see `models.network.Head`.
+    "head": {
+        "softmax": "nextword.blocks.heads:SoftmaxHead",
+        "adaptive": "nextword.blocks.adaptive:AdaptiveHead",
+    },
     # Experiments of the lectures: a function (out, run) -> events.
     "lab": {
         "counts": "nextword.lab.counts:run",

@@ -1,0 +1,30 @@
+"""Words as vectors: the rows of one matrix, looked up by number.
+
+[IITD-1 "A fixed-window neural Language Model": word embeddings e = E x, x one-hot; Bengio et al. 2003]
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+STD = 0.05  # of new vectors: small beside the weights, so that the first features are small too
+
+
+class Embedding(nn.Module):
+    """``weight_VE``: a vector for each word, and ``extra`` more rows behind them for a family's own symbols."""
+
+    def __init__(self, vocab_size: int, width: int, extra: int = 0, std: float = STD) -> None:
+        super().__init__()
+        self.std = std
+        self.weight_VE = nn.Parameter(torch.empty(vocab_size + extra, width))
+        self.reset()
+
+    def reset(self) -> None:
+        """New random vectors."""
+        nn.init.normal_(self.weight_VE, std=self.std)
+
+    def forward(self, ids_BT: Tensor) -> Tensor:
+        """``x_BTE``, the vector of each word."""
+        return F.embedding(ids_BT, self.weight_VE)

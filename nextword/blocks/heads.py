@@ -1,0 +1,84 @@
+"""Output layers: from a feature to the distribution of the next word, exact and over all words.
+
+ŷ(t) = softmax(U h(t) + b) [IITD-1 "A RNN Language Model"]. Tied weights, U = E: Press & Wolf 2017.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from nextword.blocks.losses import CHUNK, linear_cross_entropy
+from nextword.core import catalog
+
+
+def make_head(
+    name: str,
+    width: int,
+    vocab_size: int,
+    forbidden: tuple[int, ...],
+    embedding_VE: nn.Parameter | None = None,
+) -> nn.Module:
+    """The head of this name; ``forbidden`` words have probability 0; ``embedding_VE``: its weights are these.
+
+    A tied embedding may have more rows than there are words; those behind are not looked at.
+    """
+    head: nn.Module = catalog.find("head", name)(width, vocab_size, forbidden, embedding_VE)
+    return head
+
+
+class SoftmaxHead(nn.Module):
+    """logits = x Uᵀ + b, then softmax over all V words."""
+
+    closed_V: Tensor
+
+    def __init__(
+        self,
+        width: int,
+        vocab_size: int,
+        forbidden: tuple[int, ...] = (),
+        embedding_VE: nn.Parameter | None = None,
+    ) -> None:
+        super().__init__()
+        self.vocab_size = vocab_size
+        if embedding_VE is None:
+            self.weight_VD = nn.Parameter(torch.empty(vocab_size, width))
+            nn.init.uniform_(self.weight_VD, -0.1, 0.1)
+        else:
+            assert embedding_VE.shape[1] == width and embedding_VE.shape[0] >= vocab_size
+            self.weight_VD = embedding_VE
+        self.bias_V = nn.Parameter(torch.zeros(vocab_size))
+        closed_V = torch.zeros(vocab_size)
+        closed_V[list(forbidden)] = -torch.inf
+        self.register_buffer("closed_V", closed_V, persistent=False)
+
+    def prepare(self, counts_V: Tensor) -> None:
+        """b = log p(word): before anything is learnt, words are as likely as in the text [Karpathy 2019]."""
+        counts_V = counts_V.to(torch.float64).cpu() + 0.5
+        counts_V[torch.isinf(self.closed_V).cpu()] = 0.0
+        logp_V = torch.log(counts_V / counts_V.sum())
+        with torch.no_grad():
+            self.bias_V.copy_(torch.where(torch.isinf(logp_V), 0.0, logp_V))
+
+    def logits(self, features_ND: Tensor) -> Tensor:
+        """Unnormalised; a forbidden word has -inf."""
+        return torch.addmm(self.bias_V + self.closed_V, features_ND, self.weight_VD[: self.vocab_size].T)
+
+    def log_probs(self, features_BD: Tensor) -> Tensor:
+        """log p of every word."""
+        return torch.log_softmax(self.logits(features_BD).float(), dim=-1)
+
+    def score(self, features_ND: Tensor, ids_N: Tensor) -> Tensor:
+        """log p of these words, some rows at a time."""
+        parts = zip(features_ND.split(CHUNK), ids_N.split(CHUNK), strict=True)
+        found = [self._score(x_ND, y_N) for x_ND, y_N in parts]
+        return torch.cat(found) if found else features_ND.new_zeros(0)
+
+    def _score(self, features_ND: Tensor, ids_N: Tensor) -> Tensor:
+        logits_NV = self.logits(features_ND).float()
+        return logits_NV.gather(1, ids_N[:, None])[:, 0] - torch.logsumexp(logits_NV, dim=-1)
+
+    def loss(self, features_ND: Tensor, targets_N: Tensor, smoothing: float = 0.0) -> Tensor:
+        """Σ -log p(target)."""
+        bias_V = self.bias_V + self.closed_V
+        return linear_cross_entropy(features_ND, self.weight_VD, bias_V, targets_N, smoothing)
