@@ -1,0 +1,121 @@
+"""A text as one long stream of words, and batches that read it in columns with a carried state.
+
+The stream is cut into B columns of equal length; batch after batch reads T words further in all of them, so
+that what a recurrent model remembers goes on [IITD-1 "Training a RNN Language Model"; Zaremba et al. 2014].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from nextword.core.contracts import START
+from nextword.core.errors import ConfigError
+from nextword.data.batches import NOT_COUNTED, Batch, Bools, Ids, Ints, generator
+
+_PIECE = 1 << 22  # ids looked at together while the starts are sought
+
+
+class Stream:
+    """Packed ids as a neural model reads them; mapped ids stay where they are.
+
+    With ``carry``, a START inside a document is left out: END alone separates its lines. ``documents`` are
+    the offsets of the STARTs that begin a document (None: each does).
+    """
+
+    def __init__(self, ids: Ids, documents: Sequence[int] | Ints | None, carry: bool) -> None:
+        self._ids = ids
+        starts = find_starts(ids)
+        self.starts: Ints = starts  # offsets in the packed ids of the STARTs that stay
+        self._left_out: Ints | None = None
+        self._gaps: Ints | None = None  # a place moves on by the number of gaps at or before it
+        if carry and documents is not None and len(documents) < len(starts):
+            self.starts = np.asarray(documents, np.int64)
+            self._left_out = np.setdiff1d(starts, self.starts, assume_unique=True)
+            self._gaps = self._left_out - np.arange(len(self._left_out))
+        self._count = len(ids) - (0 if self._left_out is None else len(self._left_out))
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def pairs(self) -> int:
+        """Positions that have a word after them."""
+        return max(0, len(self) - 1)
+
+    @property
+    def tokens(self) -> int:
+        """Words to predict: all but the STARTs."""
+        return len(self) - len(self.starts)
+
+    def at(self, places: Ints) -> Ints:
+        """The words at these places of the stream."""
+        if self._gaps is not None:
+            places = places + np.searchsorted(self._gaps, places, side="right")
+        return np.asarray(self._ids[places], np.int64)
+
+    def places(self, offsets: Ints) -> Ints:
+        """Where these offsets of the packed ids stand in the stream."""
+        return offsets if self._left_out is None else offsets - np.searchsorted(self._left_out, offsets)
+
+    def batch(self, pairs_BT: Ints, real_BT: Bools) -> Batch:
+        """The words at these places and those after them; what is not real is not counted."""
+        pairs_BT = np.where(real_BT, pairs_BT, 0)
+        inputs_BT, next_BT = self.at(pairs_BT), self.at(pairs_BT + 1)
+        targets_BT = np.where(real_BT & (next_BT != START), next_BT, NOT_COUNTED)
+        return Batch(inputs_BT, targets_BT, (inputs_BT == START) & real_BT)
+
+
+class Columns:
+    """Batches (B, T) of a stream cut into B columns; the state after one batch is the state before the next.
+
+    Every epoch begins at another place of the stream, drawn from (seed, epoch), and goes round: the cuts
+    between columns fall elsewhere, and each word is still learned exactly once. A short text has fewer
+    columns.
+    """
+
+    def __init__(
+        self,
+        ids: Ids,
+        documents: Sequence[int] | Ints | None = None,
+        carry: bool = True,
+        batch: int = 20,
+        length: int = 35,
+        seed: int = 0,
+    ) -> None:
+        self._stream, self._seed, self._length = Stream(ids, documents, carry), seed, length
+        check_length(length, self._stream)
+        pairs = self._stream.pairs
+        self._rows = max(1, min(batch, pairs // length))
+        self._column = -(-pairs // self._rows)
+        self.per_epoch = -(-self._column // length)
+        self.tokens = self._stream.tokens
+
+    def batches(self, epoch: int, start: int = 0) -> Iterator[Batch]:
+        """The batches of an epoch; the first of an epoch resets every column."""
+        pairs = self._stream.pairs
+        shift = int(generator(self._seed, epoch).integers(pairs)) if epoch else 0
+        first_B1 = np.arange(self._rows)[:, None] * self._column
+        for index in range(start, self.per_epoch):
+            places_T = np.arange(index * self._length, min((index + 1) * self._length, self._column))
+            places_BT = first_B1 + places_T
+            batch = self._stream.batch((places_BT + shift) % pairs, places_BT < pairs)
+            if index == 0 and batch.resets_BT is not None:
+                batch.resets_BT[:, 0] = True
+            yield batch
+
+
+def find_starts(ids: Ids) -> Ints:
+    """The offsets of every START, found piece by piece."""
+    found = [np.flatnonzero(ids[at : at + _PIECE] == START) + at for at in range(0, len(ids), _PIECE)]
+    return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+
+def check_length(length: int, stream: Stream) -> None:
+    """More context than data is a mistake in the settings."""
+    if length > stream.pairs:
+        raise ConfigError(
+            f"'train.length' is {length:,} words at a time, but the whole text has only {stream.pairs:,}; "
+            f"set at most {max(1, stream.pairs):,}, or give more text"
+        )

@@ -1,0 +1,49 @@
+"""Batches of blocks that stand alone: T words and the words after them, in random order.
+
+For models that look at a limited number of words: Transformer and window [XMU "Recap: next token prediction
+and auto-regressive models"]. The cuts move from epoch to epoch, so that no word always begins its block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from nextword.data.batches import Batch, Ids, Ints, generator
+from nextword.data.stream import Stream, check_length
+
+
+class Windows:
+    """Batches (B, T) of blocks; every word of the text is predicted exactly once in an epoch.
+
+    A block is read from nothing, as a text is that begins without START: its first words have no left
+    context, and so the model learns to do without, too. Blocks go over document ends, which
+    ``resets_BT`` marks.
+    """
+
+    def __init__(
+        self,
+        ids: Ids,
+        documents: Sequence[int] | Ints | None = None,
+        carry: bool = True,
+        batch: int = 16,
+        length: int = 128,
+        seed: int = 0,
+    ) -> None:
+        self._stream, self._seed = Stream(ids, documents, carry), seed
+        self._batch, self._length = batch, length
+        check_length(length, self._stream)
+        self._blocks = -(-self._stream.pairs // length)
+        self.per_epoch = -(-self._blocks // batch)
+        self.tokens = self._stream.tokens
+
+    def batches(self, epoch: int, start: int = 0) -> Iterator[Batch]:
+        """The batches of an epoch: the stream is turned by a random shift, cut, and its blocks shuffled."""
+        random, pairs = generator(self._seed, epoch), self._stream.pairs
+        shift = int(random.integers(pairs))
+        order = random.permutation(self._blocks)
+        for index in range(start, self.per_epoch):
+            blocks_B1 = order[index * self._batch : (index + 1) * self._batch, None]
+            places_BT = blocks_B1 * self._length + np.arange(self._length)
+            yield self._stream.batch((places_BT + shift) % pairs, places_BT < pairs)
