@@ -1,0 +1,71 @@
+"""How a training is shown: a bar on a terminal, plain lines elsewhere."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from nextword.cli import progress
+from nextword.core.events import Done, Note, Stage, Step, Valid
+
+
+def step(number, seconds=1.0, left=9.0, steps=None):
+    return Step(
+        step=number, steps=steps, seconds=seconds, seconds_left=left, tokens=1000 * number, loss=4.25,
+        rate=0.01, norm=0.5, tokens_per_second=12_345.6, memory=450_000_000,
+    )  # fmt: skip
+
+
+def valid(number, seconds=1.0, best=True, bits=2.125):
+    return Valid(step=number, seconds=seconds, tokens=1, nll=4.5, bits_per_byte=bits, best=best)
+
+
+def test_each_validation_is_a_plain_line(capsys):
+    made = progress.follow([Stage("train"), step(7), valid(7), step(8), Note("ready"), Done("it")])
+    assert made == "it"
+    assert capsys.readouterr().err.splitlines() == [
+        "step 7: loss 4.250, held out 2.125 bits per byte, 12,346 tokens/s, norm 0.5, 450 MB, 0:09 left",
+        "ready",
+    ]
+
+
+def test_a_long_silence_is_broken(capsys):
+    progress.follow([step(1, 1), step(2, 20), step(3, 31, steps=9, left=None), step(4, 40)])
+    assert capsys.readouterr().err == "step 3 of 9: loss 4.250, 12,346 tokens/s, norm 0.5, 450 MB\n"
+
+
+def test_what_is_worse_and_what_has_no_bytes_says_so(capsys):
+    progress.follow([valid(3, best=False, bits=None)])
+    assert capsys.readouterr().err == "step 3: held out 4.500 nats per token (not the best)\n"
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(7, "0:07"), (65, "1:05"), (3723, "1:02:03"), (-1, "0:00")])
+def test_time_left_reads_like_a_clock(seconds, shown):
+    assert progress._time(seconds) == shown
+
+
+def test_the_bar_shows_loss_quality_speed_and_time_left(monkeypatch):
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=160)
+    monkeypatch.setattr("rich.console.Console", lambda **_: console)
+    events = [
+        Stage("train"),
+        step(1),
+        valid(1),
+        step(2, 5.0, 5.0),
+        Note("half"),
+        step(9, 1, None, 10),
+        Done(3),
+    ]
+    assert progress._with_bars([*events, Done(3)]) == 3
+    shown = screen.getvalue()
+    for part in (
+        "train",
+        "loss 4.250",
+        "2.125 bits per byte",
+        "12,346 tokens/s",
+        "norm 0.5",
+        "450 MB",
+        "half",
+    ):
+        assert part in shown, part
