@@ -66,6 +66,11 @@ def evaluate(model: LanguageModel, tokenizer: Tokenizer, blocks: Iterable[Block]
     totals, stream = Totals(), Stream(model)
     for piece in gathered(tokenizer.encode_blocks(blocks, costs=True)):
         totals.add(piece, stream.push(piece.ids), tokenizer)
+    return report(totals, model, tokenizer, time.perf_counter() - began)
+
+
+def report(totals: Totals, model: LanguageModel, tokenizer: Tokenizer, seconds: float) -> Report:
+    """Every number of the one scale, from the sums over a text."""
     ends = totals.sequences if tokenizer.unit == "line" else 0
     if totals.words - ends <= 0:
         raise DataError("the text has no word, so there is nothing to measure; give a text with words")
@@ -79,7 +84,7 @@ def evaluate(model: LanguageModel, tokenizer: Tokenizer, blocks: Iterable[Block]
         word_perplexity=_exp((nats + totals.side_nats) / totals.words),
         bits_per_byte=(nats + totals.side_nats) / math.log(2) / totals.bytes,
         unknown_rate=totals.unknown / max(1, totals.tokens - totals.sequences),
-        seconds=time.perf_counter() - began,
+        seconds=seconds,
         signature=signature(model, tokenizer),
         lossless=tokenizer.lossless,
         context=context(model),
