@@ -25,6 +25,8 @@ class Series:
 
     name: str
     points: tuple[tuple[float, float], ...]
+    look: int | None = None  # which colour and mark; None: by its place among the others
+    named: bool = True  # whether the name stands at the right; a second seed of a model needs none
 
     @property
     def real(self) -> list[tuple[float, float]]:
@@ -61,13 +63,33 @@ def lines(series: Sequence[Series], title: str, x: Axis, y: Axis) -> str:
     return _plot(series, title, x, y, joined=True)
 
 
-def scatter(series: Sequence[Series], title: str, x: Axis, y: Axis) -> str:
-    """Points alone."""
-    return _plot(series, title, x, y, joined=False)
+def scatter(
+    series: Sequence[Series], title: str, x: Axis, y: Axis, front: Sequence[tuple[float, float]] = ()
+) -> str:
+    """Points alone; `front` is drawn as steps through the best of them."""
+    return _plot(series, title, x, y, joined=False, front=front)
 
 
-def bars(values: Sequence[tuple[str, float]], title: str, unit: str, notes: Sequence[str] = ()) -> str:
-    """One lying bar for each name, its number beside it, or the note in its place where there is one."""
+def front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points that no other beats in both numbers, where less is better (Pareto 1906), by the first."""
+    found: list[tuple[float, float]] = []
+    for x, y in sorted(points):
+        if not found or y < found[-1][1]:
+            found.append((x, y))
+    return found
+
+
+def bars(
+    values: Sequence[tuple[str, float]],
+    title: str,
+    unit: str,
+    notes: Sequence[str] = (),
+    spreads: Sequence[float] = (),
+) -> str:
+    """One lying bar for each name, its number beside it, or the note in its place where there is one.
+
+    `spreads`: a whisker of so much to either side.
+    """
     finite = [value for _, value in values if math.isfinite(value)]
     largest = max(finite, default=0.0) or 1.0
     left = 24 + _LETTER * max((len(name) for name, _ in values), default=0)
@@ -82,7 +104,11 @@ def bars(values: Sequence[tuple[str, float]], title: str, unit: str, notes: Sequ
         parts.append(_text(left - 8, middle + 4, name, "end"))
         place = f'x="{left:.1f}" y="{middle - 9:.1f}" width="{width:.1f}" height="18"'
         parts.append(f'<rect class="bar" {place}><title>{markup(name)}: {markup(shown)}</title></rect>')
-        parts.append(_text(left + width + 7, middle + 4, shown, "start", "value"))
+        spread = room * (spreads[row] if row < len(spreads) else 0.0) / largest
+        if spread > 0:
+            at = left + width
+            parts.append(f'<path class="whisker" d="M{at - spread:.1f} {middle:.1f}h{2 * spread:.1f}"/>')
+        parts.append(_text(left + width + spread + 7, middle + 4, shown, "start", "value"))
     parts.append(f'<line class="axis" x1="{left:.1f}" x2="{left:.1f}" y1="{TOP}" y2="{height - 30:.1f}"/>')
     parts.append(_text(left, height - 8, unit, "start", "label"))
     return _svg("".join(parts), title, WIDTH, height)
@@ -100,13 +126,21 @@ def number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _plot(series: Sequence[Series], title: str, x: Axis, y: Axis, joined: bool) -> str:
+def _plot(
+    series: Sequence[Series],
+    title: str,
+    x: Axis,
+    y: Axis,
+    joined: bool,
+    front: Sequence[tuple[float, float]] = (),
+) -> str:
     points = [point for each in series for point in each.real]
     if not points:
         return _svg(_text(WIDTH / 2, 40, "nothing finite to draw", "middle", "label"), title, WIDTH, 70)
     across = _scale([p[0] for p in points], x, LEFT, WIDTH - RIGHT)
     up = _scale([p[1] for p in points], y, HEIGHT - BOTTOM, TOP)
     parts = [_grid(across, up, x, y)]
+    parts += [_steps(front, across, up)] if len(front) > 1 else []
     parts += [_drawn(index, each, across, up, joined) for index, each in enumerate(series)]
     return _svg("".join(parts) + _legend(series, up), title, WIDTH, HEIGHT)
 
@@ -173,7 +207,15 @@ def _round_step(step: float) -> float:
     return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= step * (1 - 1e-9))
 
 
+def _steps(points: Sequence[tuple[float, float]], across: _Scale, up: _Scale) -> str:
+    """From point to point: first along, then down."""
+    first, *others = [(across(x), up(y)) for x, y in points]
+    path = f"M{first[0]:.1f} {first[1]:.1f}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in others)
+    return f'<path class="front" d="{path}"/>'
+
+
 def _drawn(index: int, series: Series, across: _Scale, up: _Scale, joined: bool) -> str:
+    index = index if series.look is None else series.look
     drawn = [(x, y) for x, y in series.real if (y > 0 or not up.log) and (x > 0 or not across.log)]
     places = [(across(x), up(y), x, y) for x, y in drawn]
     colour = f"var(--c{index % COLOURS})"
@@ -198,7 +240,7 @@ def _mark(index: int, x: float, y: float) -> str:
         f"M{x:.1f} {y - r - 1:.1f}l{r + 1} {2 * r}h{-2 * r - 2}z",
         f"M{x:.1f} {y - r - 1:.1f}l{r + 1} {r + 1}l{-r - 1} {r + 1}l{-r - 1} {-r - 1}z",
     )
-    return shapes[index % len(shapes)]
+    return shapes[(index + index // COLOURS) % len(shapes)]  # the ninth has the first's colour, not its mark
 
 
 def _legend(series: Sequence[Series], up: _Scale) -> str:
@@ -206,7 +248,7 @@ def _legend(series: Sequence[Series], up: _Scale) -> str:
     left, step = WIDTH - RIGHT + 14, 17.0
     wanted = sorted(
         ((up(each.real[-1][1]) if each.real and (each.real[-1][1] > 0 or not up.log) else up.first, index)
-         for index, each in enumerate(series))
+         for index, each in enumerate(series) if each.named)
     )  # fmt: skip
     places: list[float] = []
     for at, _ in wanted:
@@ -218,7 +260,9 @@ def _legend(series: Sequence[Series], up: _Scale) -> str:
     parts = []
     for at, (_, index) in zip(places, wanted, strict=True):
         name = series[index].name + ("" if series[index].real else " (not finite)")
-        parts.append(f'<path style="fill:var(--c{index % COLOURS})" d="{_mark(index, left, at)}"/>')
+        look = series[index].look
+        look = index if look is None else look
+        parts.append(f'<path style="fill:var(--c{look % COLOURS})" d="{_mark(look, left, at)}"/>')
         parts.append(_text(left + 10, at + 4, name, "start"))
     return "".join(parts)
 

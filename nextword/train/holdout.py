@@ -78,20 +78,32 @@ def whole_names(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name.removesuffix(_TRAINING) for name in names)
 
 
-def hold_out(names: Names, settings: DataSettings, share: float | None = None) -> tuple[Part, Part]:
-    """The training part and the held-out part, about `share` of the bytes (default: ``data.hold_out``)."""
+def hold_out(
+    names: Names, settings: DataSettings, share: float | None = None, most: int | None = None
+) -> tuple[Part, Part]:
+    """The training part and the held-out part, about `share` of the bytes (default: ``data.hold_out``).
+
+    The held-out part has at most about `most` bytes.
+    """
     names = tuple(names)
     whole = Source.for_training(names, settings)
     measured = whole if whole.size is None else Source.for_reading(names, settings)
     whole.keep()
-    cut = _find(whole, settings.hold_out if share is None else share)
+    cut = _find(whole, settings.hold_out if share is None else share, most)
     return Part(whole, cut, held_out=False), Part(measured, cut, held_out=True)
 
 
-def _find(source: Source, share: float) -> Cut:
+def divide(source: Source, share: float, most: int | None = None) -> tuple[Part, Part]:
+    """A text that can be read again, in two: its end may be used for choices, as weights of a mixture."""
+    cut = _find(source, share, most)
+    return Part(source, cut, held_out=False), Part(source, cut, held_out=True)
+
+
+def _find(source: Source, share: float, most: int | None = None) -> Cut:
     """Where the last `share` of the bytes begins, at a document or at a line."""
     documents = _documents(source)
-    wanted = (1 - share) * sum(size for size, _ in documents)
+    total = sum(size for size, _ in documents)
+    wanted = max((1 - share) * total, 0 if most is None else total - most)
     before = 0
     for number, (size, lines) in enumerate(documents):
         is_last = number == len(documents) - 1

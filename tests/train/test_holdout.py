@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from nextword.core.contracts import Block
 from nextword.core.errors import DataError
 from nextword.data.settings import DataSettings
-from nextword.train.holdout import Cut, _side, hold_out
+from nextword.train.holdout import Cut, _side, divide, hold_out
 
 LINES = st.lists(st.text("ab \n", max_size=8).map(str.encode), min_size=1, max_size=12)
 
@@ -62,3 +62,14 @@ def test_a_second_reading_is_the_same(tmp_path):
     digest = train.digest
     assert [block.data for block in train.blocks()] == first
     assert train.digest == digest
+
+
+def test_a_text_is_cut_into_three_that_are_the_whole(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("".join(f"line {i}\n" for i in range(1000)))
+    train, test = hold_out([path], DataSettings(), 0.2, most=900)
+    train, tune = divide(train, 0.1)
+    parts = [b"".join(block.data for block in part.blocks()) for part in (train, tune, test)]
+    assert b"".join(parts) == path.read_bytes()
+    assert 800 <= len(parts[2]) <= 910
+    assert 0.08 < len(parts[1]) / len(parts[0]) < 0.12
