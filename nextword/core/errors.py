@@ -6,6 +6,7 @@ NextwordError
 ├── RunError           a run folder is missing, damaged, busy or of another kind
 │   └── DamagedError   bytes on disk are not what was written
 ├── FormatError        a foreign file (ARPA, tokenizer.json, compressed file) is malformed
+├── TrainingError      the loss is no number any more
 ├── ContextError       the model has no distribution here (`mle` in an unseen context)
 └── MissingPart        an optional dependency is not installed
 
@@ -53,6 +54,10 @@ class DamagedError(RunError):
 
 class FormatError(DataError):
     """A foreign file (ARPA, tokenizer, compressed text) breaks its format."""
+
+
+class TrainingError(NextwordError):
+    """Learning cannot go on: the loss or the gradient is no number any more."""
 
 
 class ContextError(NextwordError):

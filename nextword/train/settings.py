@@ -6,39 +6,21 @@ The tree is ``model`` (the family's own), ``text``, ``data`` and ``train``; `cor
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
-
-from pydantic import BeforeValidator, Field, field_validator
+from typing import Any, cast
 
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
 from nextword.core.family import Family
 from nextword.core.settings import Settings
-from nextword.core.sizes import parse_size, show_size
 from nextword.data.settings import DataSettings
 from nextword.models import presets
 from nextword.text.settings import TextSettings
+from nextword.train.limits import TrainSettings as TrainSettings
+from nextword.train.neural_settings import NeuralTrainSettings
 
-LEAST_MEMORY = 300_000_000
 _HEAD = ("family", "name", "task")
-
-
-class TrainSettings(Settings):
-    """What training may use."""
-
-    seed: int = Field(0, ge=0, lt=2**63, description="seed of everything random")
-    memory: Annotated[int, BeforeValidator(parse_size)] = Field(
-        0, ge=0, description="most memory of all processes together, as in 500M; 0: as much as is needed"
-    )
-
-    @field_validator("memory")
-    @classmethod
-    def _enough(cls, memory: int) -> int:
-        if 0 < memory < LEAST_MEMORY:
-            raise ValueError(f"it must be at least {show_size(LEAST_MEMORY)}, or 0 for no limit")
-        return memory
 
 
 @dataclass(frozen=True)
@@ -74,15 +56,19 @@ def plan(
     seed: int | None = None,
     sets: Mapping[str, Any] | None = None,
     task: str = "lm",
+    base: Mapping[str, Any] | None = None,
 ) -> RunSettings:
-    """All settings of a run; a recipe (TOML) gives its own, ``sets`` win over it."""
+    """All settings of a run; a recipe (TOML) gives its own, ``sets`` win over it.
+
+    ``base`` stands below both, such as the settings of the run that is gone on from.
+    """
     if task != "lm":
         raise ConfigError(catalog.unknown(f"'{task}' is no task of this version", task, ["lm"]))
     tree = dict(config.read_toml(recipe)) if recipe is not None else {}
     preset = presets.find(_family_of(tree, model))
     given: dict[str, Any] = {} if tokenizer is None else {"text.tokenizer": tokenizer}
     given |= {} if seed is None else {"train.seed": seed}
-    return _build(preset, config.flatten(tree), given | dict(sets or {}))
+    return _build(preset, base or {}, config.flatten(tree), given | dict(sets or {}))
 
 
 def from_toml(text: str, name: str) -> RunSettings:
@@ -93,12 +79,18 @@ def from_toml(text: str, name: str) -> RunSettings:
         raise ConfigError(f"{name} does not name its family; the run is damaged, train it again")
     shown = str(tree.get("name", family))
     preset = presets.Preset(shown, family, "")
-    return _build(preset, config.flatten({key: value for key, value in tree.items() if key not in _HEAD}), {})
+    return _build(preset, config.flatten({key: value for key, value in tree.items() if key not in _HEAD}))
 
 
 def groups_of(family: Family) -> dict[str, type[Settings]]:
     """The settings tree of a family."""
-    return {"model": family.Settings, "text": TextSettings, "data": DataSettings, "train": TrainSettings}
+    train = NeuralTrainSettings if is_neural(family) else TrainSettings
+    return {"model": family.Settings, "text": TextSettings, "data": DataSettings, "train": train}
+
+
+def is_neural(family: Family) -> bool:
+    """Whether it learns step by step, in the trainer."""
+    return bool(getattr(family, "is_neural", False))
 
 
 def _family_of(tree: dict[str, Any], model: str) -> str:
@@ -111,9 +103,11 @@ def _family_of(tree: dict[str, Any], model: str) -> str:
     return found
 
 
-def _build(preset: presets.Preset, recipe: Mapping[str, Any], given: Mapping[str, Any]) -> RunSettings:
+def _build(preset: presets.Preset, *sources: Mapping[str, Any]) -> RunSettings:
+    """A family's own defaults, then the preset's, then the sources, the last of which wins."""
     family = cast(Family, catalog.find("model", preset.family))
-    built = config.build(groups_of(family), preset.settings, recipe, given)
+    _check_steps(family, sources)
+    built = config.build(groups_of(family), getattr(family, "defaults", {}), preset.settings, *sources)
     text = cast(TextSettings, built["text"])
     name = _tokenizer_name(text.tokenizer, family.default_tokenizer)
     return RunSettings(
@@ -124,6 +118,20 @@ def _build(preset: presets.Preset, recipe: Mapping[str, Any], given: Mapping[str
         data=cast(DataSettings, built["data"]),
         train=cast(TrainSettings, built["train"]),
     )
+
+
+def _check_steps(family: Family, sources: Iterable[Mapping[str, Any]]) -> None:
+    """A count model has no steps: say so where somebody sets them."""
+    if is_neural(family):
+        return
+    own = {f"train.{name}" for name in NeuralTrainSettings.model_fields} - {
+        f"train.{name}" for name in TrainSettings.model_fields
+    }
+    for key in (key for source in sources for key in source if key in own):
+        raise ConfigError(
+            f"'{key}' is not a setting of the model '{family.name}', which learns in one pass over the text; "
+            "leave it out, or choose a neural model, as in --model lstm"
+        )
 
 
 def _tokenizer_name(name: str, default: str) -> str:

@@ -1,0 +1,17 @@
+"""Gradients that explode are cut to a length, keeping their direction [IITD-2 "Gradient clipping", XMU]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+
+def clip(parameters: Sequence[nn.Parameter], longest: float) -> Tensor:
+    """Scale all gradients together to a norm of at most ``longest`` (0: any); returns the norm before."""
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    norm = torch.nn.utils.get_total_norm(gradients)
+    if longest:
+        torch.nn.utils.clip_grads_with_norm_(parameters, longest, norm)
+    return norm

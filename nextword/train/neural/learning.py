@@ -1,0 +1,89 @@
+"""One update of the weights: read, compare with the words that came, go back through time, step.
+
+[IITD-1 "Training a RNN Language Model", "Backpropagation for RNNs"]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nextword.blocks.states import State, detach
+from nextword.data.batches import Batch
+from nextword.models.network import Network
+from nextword.train.neural import averaging, clip, precision, schedules
+from nextword.train.neural.bptt import chunks, is_recurrent
+from nextword.train.neural.forcing import OwnWords, truth_share
+from nextword.train.neural.objectives import next_word_loss
+from nextword.train.neural.randomness import TRAINING, seeded
+from nextword.train.neural.reading import Reader, make_reader
+from nextword.train.neural.state import TrainingState
+from nextword.train.neural_settings import NeuralTrainSettings
+
+
+class Learned(NamedTuple):
+    """What an update tells."""
+
+    loss: float  # nats per token
+    norm: float  # of the gradient, before clipping
+    rate: float
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Learner:
+    """The rules of an update; all that changes is in the `TrainingState`."""
+
+    settings: NeuralTrainSettings
+    dtype: torch.dtype  # of products
+    carries: bool  # the state after a batch is the state before the next
+
+    def update(self, state: TrainingState, batches: Sequence[Batch]) -> Learned:
+        """Learn from these batches together; every word weighs the same."""
+        network, settings = state.network, self.settings
+        progress = state.plan.progress(state.step + 1)
+        tokens = sum(batch.tokens for batch in batches)
+        reader = self._reader(network, progress)
+        state.optimizer.clear()
+        with seeded(network.device, settings.seed, TRAINING, state.step):
+            nats = [self._gradient(state, batch, reader, tokens) for batch in batches]
+        norm = clip.clip([*network.parameters()], settings.clip)
+        loss, length = float(torch.stack(nats).sum()) / max(1, tokens), float(norm)
+        rate = settings.rate * state.factor * schedules.factor(settings, progress)
+        if np.isfinite(loss) and np.isfinite(length):
+            state.optimizer.step(rate)
+            state.step += 1
+            state.tokens += tokens
+            if state.ema is not None:
+                averaging.follow(state.ema, network, settings.ema, state.step)
+        return Learned(loss, length, rate, tokens)
+
+    def _gradient(self, state: TrainingState, batch: Batch, reader: Reader, tokens: int) -> Tensor:
+        """Add the gradient of one batch; returns its nats. The state goes on, if it is carried."""
+        network = state.network
+        inputs_BT = torch.from_numpy(batch.inputs_BT).to(network.device)
+        targets_BT = torch.from_numpy(batch.targets_BT).to(network.device)
+        before = state.carried if self.carries and state.carried is not None else None
+        after: State = network.start(len(inputs_BT)) if before is None else before
+        nats = torch.zeros((), device=network.device)
+        for piece in chunks(inputs_BT.shape[1], self.settings.through_time):
+            resets_BT = None if batch.resets_BT is None else batch.resets_BT[:, piece]
+            with precision.products_in(self.dtype, network.device)():
+                features_BTD, after = reader.read(network, inputs_BT[:, piece], resets_BT, after)
+                loss = next_word_loss(network, features_BTD, targets_BT[:, piece], self.settings.smoothing)
+            if loss.requires_grad:
+                torch.autograd.backward(loss / max(1, tokens))
+            nats += loss.detach()
+            after = detach(after) if is_recurrent(network) else after
+        state.carried = after if self.carries else None
+        return nats
+
+    def _reader(self, network: Network, progress: float) -> Reader:
+        forcing = self.settings.reads
+        own = OwnWords(truth_share(forcing, progress), self.settings.feed)
+        return make_reader(network, self.settings.through_time, forcing, own)

@@ -1,0 +1,224 @@
+"""The loop of training: learn from the next batches, tell, measure the held-out text, stop in time.
+
+Everything that changes is in the `TrainingState`; everything that happens is yielded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from nextword.core.errors import TrainingError
+from nextword.core.events import Done, Event, Measure, Note, Stage, Step
+from nextword.data.batches import Batch, Batches
+from nextword.models.network import Network, NeuralLanguageModel
+from nextword.train.budget import Clock, saving_seconds
+from nextword.train.neural import averaging, precision, threads
+from nextword.train.neural.held_out import HeldOut
+from nextword.train.neural.learning import Learned, Learner
+from nextword.train.neural.measuring import Measuring
+from nextword.train.neural.optimizers import make_optimizer
+from nextword.train.neural.pace import Pace, first_plan, peak_memory
+from nextword.train.neural.state import TrainingState
+from nextword.train.neural_settings import NeuralTrainSettings
+from nextword.train.stopping import Stop
+
+
+@dataclass
+class Job:
+    """What is to be learned, from what, and within which limits."""
+
+    network: Network
+    settings: NeuralTrainSettings
+    source: Batches
+    carries: bool = False  # the batches are columns: the state goes on from one to the next
+    held_out: HeldOut | None = None
+    clock: Clock = field(default_factory=Clock)
+    stop: Stop = field(default_factory=Stop)
+
+    @property
+    def steps(self) -> int:
+        """Updates that the settings ask for, without a look at the clock."""
+        epoch = self.source.per_epoch / self.settings.accumulate
+        return self.settings.steps or math.ceil(self.settings.epochs * epoch)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The model with its best weights, and what is worth telling about its training."""
+
+    model: NeuralLanguageModel
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SavePoint(Event):
+    """The training could be taken up again from here; valid until the next event is asked for."""
+
+    state: TrainingState
+
+
+def begin(job: Job) -> TrainingState:
+    """The state before the first step."""
+    state = TrainingState(
+        job.network,
+        make_optimizer(job.network, job.settings),
+        first_plan(job.steps, job.clock, job.settings.steps),
+    )
+    if job.settings.ema:
+        state.ema = averaging.copy_weights(job.network)
+    return state
+
+
+def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
+    """Learn until plan, minutes, patience or a signal ends it; the last event is Done(Outcome)."""
+    state = begin(job) if state is None else state
+    with threads.using(job.settings.threads) as used:
+        dtype = precision.choose_type(job.settings.precision, job.network.device)
+        learner = Learner(job.settings, dtype, job.carries)
+        measuring = Measuring(job.held_out, job.settings, dtype, job.clock)
+        job.clock.keep("save", saving_seconds(_size(job.network), None) if job.clock.is_limited else 0.0)
+        job.stop.save_on_signal()
+        yield Stage("learn", None if job.clock.is_limited else state.plan.steps, "steps")
+        yield from _learn(job, learner, measuring, state)
+        yield from measuring.finish(state)
+    facts = {
+        "steps": state.step,
+        "epochs": round(state.epoch + state.index / job.source.per_epoch, 3),
+        "tokens": state.tokens,
+        "plan": state.plan.to_json(),
+        "best_step": state.step if state.best is None else state.best.step,
+        "stopped": job.stop.name,
+        "threads": used,
+        "precision": {"torch.float32": "fp32", "torch.bfloat16": "bf16"}[str(dtype)],
+        "device": str(job.network.device),
+    }
+    yield Done(Outcome(NeuralLanguageModel(job.network), facts))
+
+
+def _learn(job: Job, learner: Learner, measuring: Measuring, state: TrainingState) -> Iterator[Event]:
+    job.network.train()
+    pace, settings = Pace(job.clock, state.step), job.settings
+    told = Told(job, state, pace)
+    walk = walk_batches(job.source, state.epoch, state.index)
+    while not _ends(job, state, pace):
+        began = job.clock.used()
+        batches = []
+        for _ in range(settings.accumulate):
+            state.epoch, state.index, batch = next(walk)
+            batches.append(batch)
+        learned = learner.update(state, batches)
+        _check(learned, state)
+        pace.revise(state.step, state.plan, settings.steps)
+        yield from told.step(learned)
+        if measuring.is_due(state):
+            yield from measuring.measure(state)
+        state.seconds += job.clock.used() - began
+        if settings.save_every and state.step % settings.save_every == 0:
+            yield SavePoint(state)
+    yield from told.end(measuring)
+    if job.held_out is not None and measuring.last != state.step:
+        yield from measuring.measure(state)
+
+
+def walk_batches(source: Batches, epoch: int, index: int) -> Iterator[tuple[int, int, Batch]]:
+    """Batch after batch, epoch after epoch, from a place on; with each the place after it."""
+    while True:
+        for batch in source.batches(epoch, index):
+            index += 1
+            if index == source.per_epoch:
+                yield epoch + 1, 0, batch
+            else:
+                yield epoch, index, batch
+        epoch, index = epoch + 1, 0
+
+
+def _ends(job: Job, state: TrainingState, pace: Pace) -> bool:
+    """The plan is done, somebody stops us, patience is at its end, or another step would be too late."""
+    return (
+        state.step >= state.plan.steps
+        or job.stop.number is not None
+        or 0 < job.settings.patience <= state.waited
+        or pace.is_over(state.step)
+    )
+
+
+class Told:
+    """Tells what happens: rows for metrics.jsonl at fixed steps, and a few times a second for people."""
+
+    def __init__(self, job: Job, state: TrainingState, pace: Pace) -> None:
+        self.job, self.state, self.pace = job, state, pace
+        self._since = (job.clock.used(), state.tokens)
+        self._speed = 0.0
+        self._last: Step | None = None
+        self._shown = -1
+
+    def step(self, learned: Learned) -> Iterator[Event]:
+        """After every update."""
+        step, is_first = self.state.step, self._last is None
+        self._last = self._event(learned)
+        if step % self.job.settings.log_every == 0 or is_first:
+            yield Measure(row_of(self._last))
+        if self.pace.is_shown() or is_first:
+            self._shown = step
+            yield self._last
+
+    def end(self, measuring: Measuring) -> Iterator[Event]:
+        """After the last update: it is always told, and so is why it is the last where that may surprise."""
+        if self._last is not None and self._shown != self._last.step:
+            yield self._last
+        if self.job.stop.number is not None:
+            yield Note(
+                f"stopped by {self.job.stop.name} after step {self.state.step:,}; saving what was learnt"
+            )
+        elif 0 < self.job.settings.patience <= self.state.waited:
+            yield Note(f"stopped after step {self.state.step:,}: the held-out text gets no better")
+
+    def _event(self, learned: Learned) -> Step:
+        state, now = self.state, self.job.clock.used()
+        seconds, tokens = self._since
+        if now - seconds > 1.0 or not self._speed:
+            self._speed = (state.tokens - tokens) / max(now - seconds, 1e-9)
+            self._since = (now, state.tokens)
+        return Step(
+            step=state.step,
+            steps=state.plan.steps,
+            seconds=now,
+            seconds_left=self.pace.left(state.step, state.plan),
+            tokens=state.tokens,
+            loss=learned.loss,
+            rate=learned.rate,
+            norm=learned.norm,
+            tokens_per_second=self._speed,
+            memory=peak_memory(),
+        )
+
+
+def row_of(step: Step) -> dict[str, Any]:
+    """A row of metrics.jsonl."""
+    return {
+        "step": step.step,
+        "seconds": round(step.seconds, 3),
+        "tokens": step.tokens,
+        "loss": step.loss,
+        "rate": step.rate,
+        "norm": step.norm,
+        "tokens_per_second": round(step.tokens_per_second, 1),
+    }
+
+
+def _check(learned: Learned, state: TrainingState) -> None:
+    """A loss that is no number ends the training before it ruins the weights."""
+    for name, value in (("loss", learned.loss), ("gradient", learned.norm)):
+        if not math.isfinite(value):
+            raise TrainingError(
+                f"the {name} is {value} at step {state.step + 1:,} (batch {state.index:,} of epoch "
+                f"{state.epoch + 1:,}); set a lower train.rate, or a smaller train.clip"
+            )
+
+
+def _size(network: Network) -> int:
+    """Bytes of the weights."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in network.state_dict().values())

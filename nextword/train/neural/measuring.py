@@ -1,0 +1,125 @@
+"""Measurements of the held-out text during a training: when, how much of it, and what follows from them.
+
+The best weights are kept, patience is counted, the rate falls on a plateau. Measuring takes at most about a
+tenth of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from nextword.core.events import Event, Measure, Note, Valid
+from nextword.train.budget import Clock
+from nextword.train.neural import averaging, precision
+from nextword.train.neural.held_out import HeldOut, Measured
+from nextword.train.neural.state import Kept, TrainingState
+from nextword.train.neural_settings import NeuralTrainSettings
+
+_TIMES = 10  # measurements in all, where nothing else is said
+_SHARE = 0.25  # words measured for each word learned: reading costs a third of learning
+_FEWEST = 2_000  # words that say something
+
+
+class Measuring:
+    """Measures, and keeps what was best."""
+
+    def __init__(
+        self, held_out: HeldOut | None, settings: NeuralTrainSettings, dtype: torch.dtype, clock: Clock
+    ) -> None:
+        self.held_out, self.settings, self.dtype, self.clock = held_out, settings, dtype, clock
+        self.last = -1  # the step measured last
+
+    def is_due(self, state: TrainingState) -> bool:
+        """Whether the held-out text is measured after this step."""
+        if self.held_out is None:
+            return False
+        if self.settings.valid_every:
+            return state.step % self.settings.valid_every == 0
+        over, before = state.plan.progress(state.step + 1), state.plan.progress(state.step)
+        return int(_TIMES * over) > int(_TIMES * before)
+
+    def measure(self, state: TrainingState) -> Iterator[Event]:
+        """Measure the weights of now (their average, if there is one)."""
+        assert self.held_out is not None
+        began = self.clock.used()
+        if not state.valid_tokens:
+            state.valid_tokens = self._words(state, self.held_out)
+        found = self._found(state, state.ema, state.valid_tokens)
+        self.last = state.step
+        is_best = state.best is None or found.nll < state.best.nll
+        if is_best or self.settings.average:
+            self._keep(state, found, is_best)
+        state.waited = 0 if is_best else state.waited + 1
+        if not is_best and self.settings.schedule == "plateau":
+            state.factor *= self.settings.plateau
+        self.clock.keep("measure", self.clock.used() - began)
+        yield from self._tell(state.step, state.tokens, found, is_best)
+
+    def finish(self, state: TrainingState) -> Iterator[Event]:
+        """Put the best weights into the network: of one step, or the average of several if that is better."""
+        if state.best is None:
+            if state.ema is not None:
+                averaging.put_weights(state.network, state.ema)
+            return
+        averaged = len(state.averages) > 1
+        if averaged:
+            yield from self._average(state)
+        averaging.put_weights(state.network, state.best.weights)
+        assert self.held_out is not None
+        words = self.settings.valid_tokens
+        if not self.clock.is_limited and state.valid_tokens < min(
+            words or self.held_out.tokens, self.held_out.tokens
+        ):
+            found = self._found(state, None, words)
+            yield from self._tell(state.best.step, state.tokens, found, True)
+            state.best.nll, state.best.bits_per_byte = found.nll, found.bits_per_byte
+
+    def _average(self, state: TrainingState) -> Iterator[Event]:
+        assert state.best is not None
+        weights = averaging.mean([kept.weights for kept in state.averages])
+        found = self._found(state, weights, state.valid_tokens)
+        if found.nll < state.best.nll:
+            state.best = Kept(found.nll, state.best.step, weights, found.bits_per_byte)
+            yield Note(f"the average of the best {len(state.averages)} is better than each of them")
+            yield from self._tell(state.step, state.tokens, found, True)
+
+    def _words(self, state: TrainingState, held_out: HeldOut) -> int:
+        """How many words to measure each time; 0 is no choice here: all of them are named by their number."""
+        most = min(self.settings.valid_tokens or held_out.tokens, held_out.tokens)
+        if self.settings.valid_every:
+            return most
+        learned = state.tokens / max(1, state.step) * state.plan.steps / _TIMES
+        return min(most, max(_FEWEST, int(_SHARE * learned)))
+
+    def _found(self, state: TrainingState, weights: averaging.Weights | None, words: int) -> Measured:
+        assert self.held_out is not None
+        products = precision.products_in(self.dtype, state.network.device)
+        with averaging.swapped(state.network, weights):
+            return self.held_out.measure(state.network, words, products())
+
+    def _keep(self, state: TrainingState, found: Measured, is_best: bool) -> None:
+        weights = averaging.copy_weights(state.network) if state.ema is None else dict(state.ema)
+        if state.ema is not None:
+            weights = {name: tensor.clone() for name, tensor in weights.items()}
+        kept = Kept(found.nll, state.step, weights, found.bits_per_byte)
+        if is_best:
+            state.best = kept
+        if self.settings.average:
+            several = sorted([*state.averages, kept], key=lambda each: each.nll)
+            state.averages = several[: self.settings.average]
+
+    def _tell(self, step: int, tokens: int, found: Measured, is_best: bool) -> Iterator[Event]:
+        seconds = self.clock.used()
+        yield Valid(step, seconds, tokens, found.nll, found.bits_per_byte, is_best)
+        yield Measure(
+            {
+                "step": step,
+                "seconds": round(seconds, 3),
+                "tokens": tokens,
+                "valid_nll": found.nll,
+                "valid_perplexity": found.perplexity,
+                "valid_bits_per_byte": found.bits_per_byte,
+            }
+        )

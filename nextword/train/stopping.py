@@ -1,0 +1,62 @@
+"""Ctrl-C and its relatives while a model learns: the step is finished and what was learnt is saved.
+
+The first signal asks for the end, a second one leaves at once. Before there is anything to save, and outside
+the main thread, signals do what they always do.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from types import FrameType
+from typing import Any, Self
+
+_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1") if hasattr(signal, name))
+
+
+class Stop:
+    """``with Stop() as stop``: from `save_on_signal` on, a signal only sets ``number``."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self._saves = False
+        self._before: dict[int, Any] = {}
+
+    @property
+    def name(self) -> str | None:
+        """SIGINT, SIGTERM, SIGUSR1, or None."""
+        return None if self.number is None else signal.Signals(self.number).name
+
+    @property
+    def exit_code(self) -> int:
+        """Of the program: 130 after Ctrl-C, 0 after the others, which ask politely."""
+        return 128 + signal.SIGINT if self.number == signal.SIGINT else 0
+
+    def save_on_signal(self) -> None:
+        """From now on there is something worth saving."""
+        self._saves = True
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in _SIGNALS:
+                self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *about: object) -> None:
+        for number, before in self._before.items():
+            if signal.getsignal(number) == self._handle:
+                signal.signal(number, signal.SIG_DFL if before is None else before)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.number is not None:
+            os._exit(128 + number)
+        if self._saves:
+            self.number = number
+            return
+        before = self._before.get(number)
+        if callable(before):
+            before(number, frame)
+        elif before != signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
