@@ -19,7 +19,7 @@ from hypothesis import settings
 settings.register_profile("nextword", deadline=None, derandomize=True)
 settings.load_profile("nextword")
 
-# Small tensors gain nothing from threads; torch reads this when it is imported, here and in programs we start.
+# Small tensors gain nothing from threads; torch reads this when it is imported, here and in what we start.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 REQUIRED = tuple(filter(None, os.environ.get("NEXTWORD_REQUIRE", "").split(",")))

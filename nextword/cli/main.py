@@ -18,6 +18,7 @@ import typer
 from nextword.cli import options
 from nextword.cli.app import app
 from nextword.cli.show import ReaderGone
+from nextword.core import allocator
 from nextword.core.errors import NextwordError
 from nextword.core.printable import printable
 
@@ -29,6 +30,7 @@ class Terminated(BaseException):
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the program and exit with its code."""
     _prepare_streams()
+    allocator.prepare()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _first_signal)
     code = run(sys.argv[1:] if arguments is None else arguments)
