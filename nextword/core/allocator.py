@@ -38,7 +38,7 @@ def keep_big_arrays() -> bool:
 
 
 class BeforeTorch(MetaPathFinder):
-    """Calls `keep_big_arrays` when torch is about to be loaded; count models keep their memory limit without."""
+    """Calls `keep_big_arrays` when torch is about to be loaded: count models keep their memory limit."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
         """Finds nothing; only notices."""
