@@ -13,7 +13,7 @@ STD = 0.05  # of new vectors: small beside the weights, so that the first featur
 
 
 class Embedding(nn.Module):
-    """``weight_VE``: a vector for each word, and ``extra`` more rows behind them for a family's own symbols."""
+    """``weight_VE``: a vector for each word, and ``extra`` rows behind them for a family's own symbols."""
 
     def __init__(self, vocab_size: int, width: int, extra: int = 0, std: float = STD) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from nextword.blocks.losses import CHUNK, linear_cross_entropy
+from nextword.blocks.losses import linear_cross_entropy, linear_log_probs
 from nextword.core import catalog
 
 
@@ -45,7 +45,8 @@ class SoftmaxHead(nn.Module):
             self.weight_VD = nn.Parameter(torch.empty(vocab_size, width))
             nn.init.uniform_(self.weight_VD, -0.1, 0.1)
         else:
-            assert embedding_VE.shape[1] == width and embedding_VE.shape[0] >= vocab_size
+            assert embedding_VE.shape[1] == width
+            assert embedding_VE.shape[0] >= vocab_size
             self.weight_VD = embedding_VE
         self.bias_V = nn.Parameter(torch.zeros(vocab_size))
         closed_V = torch.zeros(vocab_size)
@@ -70,13 +71,7 @@ class SoftmaxHead(nn.Module):
 
     def score(self, features_ND: Tensor, ids_N: Tensor) -> Tensor:
         """log p of these words, some rows at a time."""
-        parts = zip(features_ND.split(CHUNK), ids_N.split(CHUNK), strict=True)
-        found = [self._score(x_ND, y_N) for x_ND, y_N in parts]
-        return torch.cat(found) if found else features_ND.new_zeros(0)
-
-    def _score(self, features_ND: Tensor, ids_N: Tensor) -> Tensor:
-        logits_NV = self.logits(features_ND).float()
-        return logits_NV.gather(1, ids_N[:, None])[:, 0] - torch.logsumexp(logits_NV, dim=-1)
+        return linear_log_probs(features_ND, self.weight_VD, self.bias_V + self.closed_V, ids_N)
 
     def loss(self, features_ND: Tensor, targets_N: Tensor, smoothing: float = 0.0) -> Tensor:
         """Σ -log p(target)."""

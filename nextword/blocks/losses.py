@@ -1,14 +1,23 @@
-"""The loss of an output layer: Σ -log softmax(x Wᵀ + b)[target], and its gradients.
+"""The loss of an output layer, Σ -log softmax(x Wᵀ + b)[target], with its gradients in one go.
 
-[XMU "Maximum likelihood", IITD-1 "Training a RNN Language Model": cross-entropy of the next word]
+[IITD-1 "Training a RNN Language Model": cross-entropy of the next word.] With many words the logits are the
+largest thing a model makes, and they are only needed for a moment: here some rows at a time are computed,
+overwritten by their gradient, multiplied into the gradients of x and W, and forgotten. Sums are in float32.
 """
 
 from __future__ import annotations
 
+import threading
+from typing import Any
+
 import torch
 from torch import Tensor
 
-CHUNK = 256  # rows whose logits are held at once
+from nextword.blocks import loss_rows
+
+HELD = 12_000_000  # logits that are held at once: large enough for good products, small enough to stay near
+FUSED_FROM = 1024  # with fewer words the plain way is as fast
+_scratch = threading.local()
 
 
 def plain_linear_cross_entropy(
@@ -16,16 +25,149 @@ def plain_linear_cross_entropy(
 ) -> Tensor:
     """The same as one would write it: all logits, then their log-softmax.
 
-    With label smoothing s the target distribution is (1-s) of the word and s spread over all possible words.
+    With label smoothing s the target is (1-s) the word and s spread evenly over all possible words.
     """
     logits_NV = torch.addmm(bias_V, x_ND, weight_VD[: len(bias_V)].T)
-    logp_NV = torch.log_softmax(logits_NV.to(torch.promote_types(logits_NV.dtype, torch.float32)), dim=-1)
+    logp_NV = torch.log_softmax(logits_NV.to(_sum_type(logits_NV)), dim=-1)
     loss_N = -logp_NV.gather(1, targets_N[:, None])[:, 0]
     if smoothing:
-        possible_V = torch.isfinite(bias_V)
-        even_N = -logp_NV[:, possible_V].mean(dim=-1)
+        even_N = -logp_NV[:, torch.isfinite(bias_V)].mean(dim=-1)
         loss_N = (1 - smoothing) * loss_N + smoothing * even_N
     return loss_N.sum()
 
 
-linear_cross_entropy = plain_linear_cross_entropy
+def linear_cross_entropy(
+    x_ND: Tensor, weight_VD: Tensor, bias_V: Tensor, targets_N: Tensor, smoothing: float = 0.0
+) -> Tensor:
+    """Σ -log p(target), fused where that pays. ``bias_V`` is -inf for words that never come.
+
+    ``weight_VD`` may have more rows than there are words; the gradient of those is 0.
+    """
+    if len(bias_V) < FUSED_FROM or len(x_ND) == 0:
+        return plain_linear_cross_entropy(x_ND, weight_VD, bias_V, targets_N, smoothing)
+    return fused_linear_cross_entropy(x_ND, weight_VD, bias_V, targets_N, smoothing)
+
+
+def fused_linear_cross_entropy(
+    x_ND: Tensor, weight_VD: Tensor, bias_V: Tensor, targets_N: Tensor, smoothing: float = 0.0
+) -> Tensor:
+    """`linear_cross_entropy` in chunks of rows, whatever the size."""
+    if torch.is_grad_enabled() and (x_ND.requires_grad or weight_VD.requires_grad):
+        loss: Tensor = _Fused.apply(x_ND, weight_VD, bias_V, targets_N)  # type: ignore[no-untyped-call]
+    else:
+        loss = -linear_log_probs(x_ND, weight_VD, bias_V, targets_N).sum()
+    return loss + smoothing * _above_mean(x_ND, weight_VD, bias_V, targets_N) if smoothing else loss
+
+
+def linear_log_probs(x_ND: Tensor, weight_VD: Tensor, bias_V: Tensor, targets_N: Tensor) -> Tensor:
+    """log p of each target, some rows at a time; not to be differentiated."""
+    x_ND, weight_VD, bias_V = _as_computed(x_ND, weight_VD, bias_V)
+    logp_N = torch.empty(len(x_ND), dtype=_sum_type(x_ND), device=x_ND.device)
+    for rows in _chunks(len(x_ND), len(bias_V)):
+        logits_CV = _logits(x_ND[rows], weight_VD)
+        logp_N[rows] = loss_rows.log_probs(logits_CV, bias_V, targets_N[rows])
+    return logp_N
+
+
+class _Fused(torch.autograd.Function):
+    """The gradients are made on the way forward; the way back only scales them."""
+
+    @staticmethod
+    def forward(ctx: Any, x_ND: Tensor, weight_VD: Tensor, bias_V: Tensor, targets_N: Tensor) -> Tensor:
+        gradients = _Gradients(x_ND, weight_VD, bias_V)
+        logp = gradients.of_bias_V.new_zeros(())
+        with torch.autocast(x_ND.device.type, enabled=False):
+            for rows in _chunks(len(x_ND), len(bias_V)):
+                logp += gradients.add(rows, targets_N[rows])
+        ctx.made = gradients.finished(x_ND, weight_VD)
+        return -logp
+
+    @staticmethod
+    def backward(ctx: Any, outer: Tensor) -> Any:
+        assert ctx.made is not None, "this loss can be differentiated once"
+        made, ctx.made = ctx.made, None  # nothing else holds them, so that they become .grad as they are
+        if float(outer) != 1.0:
+            made = [gradient.mul_(outer) for gradient in made]
+        return (*made, None)
+
+
+class _Gradients:
+    """The sums over the chunks: grad_x, grad_W, grad_b."""
+
+    def __init__(self, x_ND: Tensor, weight_VD: Tensor, bias_V: Tensor) -> None:
+        self.x_ND, self.weight_VD, self.bias_V = _as_computed(x_ND, weight_VD, bias_V)
+        V, D, total = len(bias_V), x_ND.shape[1], _sum_type(x_ND)
+        self.of_x_ND = torch.empty_like(self.x_ND)
+        self.of_weight_VD = torch.empty(len(weight_VD), D, dtype=total, device=x_ND.device)
+        self.of_weight_VD[V:] = 0.0
+        self.of_bias_V = torch.zeros(V, dtype=total, device=x_ND.device)
+        self._is_first = True
+
+    def add(self, rows: slice, targets_C: Tensor) -> Tensor:
+        """One chunk; returns its Σ log p."""
+        x_CD = self.x_ND[rows]
+        logits_CV = _logits(x_CD, self.weight_VD)
+        logp_C, scale_C = loss_rows.gradients(logits_CV, self.bias_V, targets_C, self.of_bias_V)
+        # Every row is s (p - one-hot): the 1/s goes to the smaller side of the products.
+        scale_C1 = scale_C[:, None]
+        torch.mm(logits_CV, self.weight_VD, out=self.of_x_ND[rows])
+        self.of_x_ND[rows] *= scale_C1
+        self._add_weight(logits_CV, (x_CD * scale_C1).to(x_CD.dtype))
+        return logp_C.sum()
+
+    def _add_weight(self, rows_CV: Tensor, x_CD: Tensor) -> None:
+        sum_VD = self.of_weight_VD[: rows_CV.shape[1]]
+        if sum_VD.dtype != x_CD.dtype:
+            part_VD = rows_CV.T @ x_CD
+            sum_VD.copy_(part_VD) if self._is_first else sum_VD.add_(part_VD)
+        elif self._is_first:
+            torch.mm(rows_CV.T, x_CD, out=sum_VD)
+        else:
+            sum_VD.addmm_(rows_CV.T, x_CD)
+        self._is_first = False
+
+    def finished(self, x_ND: Tensor, weight_VD: Tensor) -> list[Tensor]:
+        """In the types of what they are gradients of."""
+        return [self.of_x_ND.to(x_ND.dtype), self.of_weight_VD.to(weight_VD.dtype), self.of_bias_V]
+
+
+def _as_computed(x_ND: Tensor, weight_VD: Tensor, bias_V: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """In the type of the products: the weights', or what autocast asks for; the bias in the sums' type."""
+    device = x_ND.device.type
+    kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight_VD.dtype
+    weight_VD = weight_VD.detach()[: len(bias_V)]
+    return x_ND.detach().to(kind), weight_VD.to(kind), bias_V.detach().to(_sum_type(weight_VD))
+
+
+def _sum_type(x: Tensor) -> torch.dtype:
+    return torch.promote_types(x.dtype, torch.float32)
+
+
+def _chunks(count: int, words: int) -> list[slice]:
+    """Rows in chunks of one size, as few as the limit allows."""
+    number = -(-count // max(1, HELD // words))
+    size = -(-count // number) if number else 1
+    return [slice(at, at + size) for at in range(0, count, size)]
+
+
+def _logits(x_CD: Tensor, weight_VD: Tensor) -> Tensor:
+    """x Wᵀ in memory that is used again and again: fresh memory costs a page fault every 4 kB."""
+    size = len(x_CD) * len(weight_VD)
+    held: Tensor | None = getattr(_scratch, "held", None)
+    if held is None or held.numel() < size or held.dtype != x_CD.dtype or held.device != x_CD.device:
+        held = _scratch.held = torch.empty(size, dtype=x_CD.dtype, device=x_CD.device)
+    logits_CV = held[:size].view(len(x_CD), len(weight_VD))
+    return torch.mm(x_CD, weight_VD.T, out=logits_CV)
+
+
+def _above_mean(x_ND: Tensor, weight_VD: Tensor, bias_V: Tensor, targets_N: Tensor) -> Tensor:
+    """Σ (target's logit - mean logit of the possible words): what label smoothing adds, times s.
+
+    (1-s)(z - l) + s(z - mean) = (z - l) + s(l - mean), with z the log of the normaliser and l the logit.
+    """
+    possible_V = torch.isfinite(bias_V)
+    share_V = possible_V.to(weight_VD.dtype) / possible_V.sum()
+    mean_D = share_V @ weight_VD[: len(bias_V)]
+    bias_V = torch.where(possible_V, bias_V, 0.0)
+    above_ND = weight_VD[targets_N] - mean_D
+    return (x_ND.to(above_ND.dtype) * above_ND).sum() + (bias_V[targets_N] - share_V @ bias_V).sum()
