@@ -9,8 +9,7 @@ from typing import Any
 
 from nextword.api.events import quietly
 from nextword.core import catalog, config
-from nextword.core.errors import ConfigError
-from nextword.core.events import Event, Note
+from nextword.core.events import Event
 
 
 @dataclass(frozen=True)
@@ -20,9 +19,9 @@ class Order:
     data: tuple[str, ...] = ()
     models: Sequence[str] = ()
     valid: tuple[str, ...] = ()
-    tokenizer: str | None = None
+    tokenizer: str | Sequence[str] | None = None  # several: every model with each
     minutes: float | None = None  # for each model
-    seeds: int = 1
+    seeds: int = 1  # runs of each model that draws random numbers
     sets: Mapping[str, Any] | Sequence[str] = ()
     out: str | os.PathLike[str] | None = None
 
@@ -44,21 +43,24 @@ def comparing(order: Order) -> Iterator[Event]:
     from nextword.bench.compare import compare as run
     from nextword.bench.contest import enter
 
-    if order.seeds < 1:
-        raise ConfigError(f"'seeds' is {order.seeds}; it must be 1 or more")
-    if order.seeds > 1:
-        yield Note("count models draw no random numbers, so one seed says everything")
     sets = order.sets if isinstance(order.sets, Mapping) else config.parse_sets(order.sets)
     contest = enter(
         order.data,
         order.models,
         valid=order.valid,
-        tokenizer=order.tokenizer,
+        tokenizer=_list(order.tokenizer),
         sets=sets,
         out=order.out,
         minutes=order.minutes,
+        seeds=order.seeds,
     )
     yield from run(contest)
+
+
+def _list(names: str | Sequence[str] | None) -> list[str]:
+    """``words,bpe`` as two."""
+    parts = names.split(",") if isinstance(names, str) else names or ()
+    return list(dict.fromkeys(part.strip() for part in parts if part.strip()))
 
 
 def lab(

@@ -5,18 +5,22 @@ Bits per byte rank models of any tokenizer; a score that is no probability (`stu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from nextword.bench.contest import Contest, split_note
+from nextword.bench.entries import Entry
 from nextword.bench.growth import Growth, growth
+from nextword.bench.mixed import mix_one, parts_of
+from nextword.bench.pace import Pace
 from nextword.bench.report import page
 from nextword.bench.rows import Row, keep, kept, key_of, ranked
 from nextword.bench.runner import run_one
+from nextword.bench.standing import Standing, standings, table
+from nextword.bench.tokenizers import shared
 from nextword.core.events import Done, Event, Measure, Note
-from nextword.evaluate.page import Table
 
 REPORT = "report.html"
 
@@ -29,12 +33,19 @@ class Comparison:
     growth: Growth | None
     report: Path
     about: str
+    standings: list[Standing] = field(default_factory=list)  # the models: rows of several seeds together
 
     @property
     def best(self) -> str:
         """The run that predicts best."""
         first = next((row for row in self.rows if row.ranks and row.run), None)
         return str(self.report.parent / first.run) if first else "latest"
+
+    @property
+    def samples(self) -> list[tuple[str, str]]:
+        """What each model writes, the first of its texts."""
+        firsts = [(each.name, each.first.sentences) for each in self.standings]
+        return [(name, texts[0]) for name, texts in firsts if texts]
 
     def to_json(self) -> dict[str, Any]:
         """Every number."""
@@ -49,35 +60,58 @@ class Comparison:
         return {
             "about": self.about,
             "report": str(self.report),
-            "models": [row.to_json() for row in self.rows],
+            "models": [each.to_json() for each in self.standings],
             "by_order": orders,
         }
 
     def __str__(self) -> str:
-        shown = [row.shown() for row in self.rows]
-        columns = tuple(shown[0]) if shown else ()
-        return str(Table(columns, tuple(tuple(row.values()) for row in shown)))
+        return str(table(self.standings))
 
     def _repr_html_(self) -> str:
-        return page(self.rows, self.growth, self.about).fragment()
+        return page(self.standings, self.growth, self.about).fragment()
 
 
 def compare(contest: Contest) -> Iterator[Event]:
     """Train and measure every model that is not finished yet; the last event is ``Done(Comparison)``."""
-    rows: list[Row] = []
-    for settings in contest.entries:
-        key = key_of(settings, contest.digest)
-        row = kept(contest.out, settings.name, key)
+    contest = yield from shared(contest)
+    made: list[tuple[Entry, Row]] = []
+    pace = Pace(contest)
+    for entry in contest.entries:
+        parts = parts_of(entry, made) if entry.is_mixture else []
+        key = _key(contest, entry, parts)
+        row = kept(contest.out, entry.label, key)
         if row is not None:
-            yield Note(f"{settings.name} was finished before; its row is kept")
+            yield Note(f"{entry.label} was finished before; its row is kept")
+            pace.skip(entry)
         else:
-            row = yield from run_one(contest, settings, key)
-            if row.run:
-                keep(contest.out, row)
-        rows.append(row)
+            row = yield from _made(contest, entry, key, parts, pace)
+        row = replace(row, model=entry.name)
+        made.append((entry, row))
         yield Measure(row.to_json())
     found = yield from growth(contest)
     about = split_note(contest)
-    models = ranked(rows)
+    models = standings([row for _, row in made], contest.block_bytes.tolist())
     path = page(models, found, about).save(contest.out / REPORT)
-    yield Done(Comparison(models, found, path, about))
+    yield Done(Comparison(ranked([row for _, row in made]), found, path, about, models))
+
+
+def _made(
+    contest: Contest, entry: Entry, key: str, parts: list[Row], pace: Pace
+) -> Generator[Event, None, Row]:
+    """A row that was not there: train and measure."""
+    if len(contest.entries) > 1:
+        yield Note(pace.line(entry))
+    with pace.running(entry):
+        if entry.is_mixture:
+            row = yield from mix_one(contest, entry, parts, key)
+        else:
+            row = yield from run_one(contest, entry, key)
+    if row.run:
+        keep(contest.out, row)
+    return row
+
+
+def _key(contest: Contest, entry: Entry, parts: list[Row]) -> str:
+    """What a row depends on: a network's minutes, and a mixture's parts, too."""
+    more = [f"{contest.minutes} minutes"] if entry.is_neural else []
+    return key_of(entry.settings, contest.digest, *more, *(part.key for part in parts))

@@ -1,42 +1,60 @@
 """Who is compared, and on what: every setting is checked and the text is split before anything is trained.
 
-One split for all: the end of the text is held out, or a text of its own is given.
+One split for all: the end of the text is held out, or a text of its own is given. Where networks or mixtures
+take part, a piece before it is for their choices (when to stop, which weights): what is measured chooses
+nothing.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from nextword.bench.entries import Entry, entries
 from nextword.core.errors import ConfigError
 from nextword.data.corpora import DEFAULT
-from nextword.train.auto import choose
-from nextword.train.holdout import hold_out
-from nextword.train.settings import RunSettings, plan
+from nextword.evaluate import spans
+from nextword.evaluate.lines import LineCutter
+from nextword.train.holdout import divide, hold_out
+from nextword.train.settings import RunSettings
 from nextword.train.source import Names, Source
 
-# What is compared where nothing is named: every smoothing, the default last.
-MODELS = (
-    "ngram-mle", "ngram-add", "ngram-laplace", "ngram-backoff", "ngram-katz", "ngram-stupid",
-    "ngram-witten-bell", "ngram-absolute", "ngram-kneser-ney", "ngram", "ngram-good-turing",
-)  # fmt: skip
+Array = np.ndarray[Any, np.dtype[Any]]
+MOST_HELD = 2_000_000  # bytes that are measured where networks take part and nobody asks for more
+MOST_TUNED = 600_000  # bytes for the choices
 
 
 @dataclass(frozen=True)
 class Contest:
-    """The models with their settings, the two texts, and where results go."""
+    """The models with their settings, the texts, and where results go."""
 
-    entries: tuple[RunSettings, ...]
+    entries: tuple[Entry, ...]
     train: Source
+    tune: Source | None  # for choices; None where nobody makes any
     held: Source
     data: tuple[str, ...]  # how the text was named
     valid: tuple[str, ...]
-    digest: str  # of both texts
+    digest: str  # of all texts
     out: Path
     minutes: float | None = None
+    tokenizers: Mapping[str, str] = field(default_factory=dict)  # the file that all of a name share
+    blocks: Array = field(default_factory=lambda: np.zeros(1, dtype=np.int64))  # of each held-out line
+    block_bytes: Array = field(default_factory=lambda: np.ones(1))
+
+    @property
+    def settings(self) -> RunSettings:
+        """Of the first entry, for what all have in common."""
+        return self.entries[0].settings
+
+    @property
+    def has_networks(self) -> bool:
+        """Whether somebody learns in steps."""
+        return any(entry.is_neural for entry in self.entries)
 
 
 def enter(
@@ -44,10 +62,11 @@ def enter(
     models: Sequence[str] = (),
     *,
     valid: Names = (),
-    tokenizer: str | None = None,
+    tokenizer: str | Sequence[str] | None = None,
     sets: Mapping[str, Any] | None = None,
     out: str | os.PathLike[str] | None = None,
     minutes: float | None = None,
+    seeds: int = 1,
 ) -> Contest:
     """Check everything that was asked for; the text is read once, to find the split and its hash."""
     if minutes is not None and not minutes > 0:
@@ -55,8 +74,24 @@ def enter(
     named = tuple(os.fspath(name) for name in data) or (DEFAULT,)
     apart = tuple(os.fspath(name) for name in valid)
     given = dict(sets or {})
-    entries = tuple(plan(name, tokenizer=tokenizer, sets=given) for name in _names(models, given))
-    settings = entries[0].data
+    tokenizers = [tokenizer] if isinstance(tokenizer, str) else list(tokenizer or ())
+    found = entries(models, tokenizers, seeds, given, minutes is not None)
+    train, tune, held = _split(found, named, apart, given)
+    digest = train.read_through() + held.read_through() + ("" if tune is None else tune.read_through())
+    sizes = np.array([len(line) + 1 for line in lines(held)] or [1])
+    blocks = spans.cut(sizes)
+    return Contest(
+        found, train, tune, held, named, apart, digest, _folder(out, named[0]), minutes,
+        blocks=blocks, block_bytes=np.bincount(blocks, weights=sizes),
+    )  # fmt: skip
+
+
+def _split(
+    found: Sequence[Entry], named: tuple[str, ...], apart: tuple[str, ...], given: Mapping[str, Any]
+) -> tuple[Source, Source | None, Source]:
+    settings, chooses = found[0].settings.data, any(entry.chooses for entry in found)
+    train: Source
+    held: Source
     if apart:
         train, held = Source.for_training(named, settings), Source.for_reading(apart, settings)
         if (both := train.shares_a_file_with(held)) is not None:
@@ -64,16 +99,20 @@ def enter(
         train.keep()
         held.keep()
     else:
-        train, held = hold_out(named, settings)
-    digest = train.read_through() + held.read_through()
-    return Contest(entries, train, held, named, apart, digest, _folder(out, named[0]), minutes)
+        most = MOST_HELD if chooses and "data.hold_out" not in given else None
+        train, held = hold_out(named, settings, most=most)
+    if not chooses:
+        return train, None, held
+    train, tune = divide(train, settings.hold_out or 0.05, MOST_TUNED)
+    return train, tune, held
 
 
-def _names(models: Sequence[str], sets: Mapping[str, Any]) -> list[str]:
-    """The models that were named, each once; `auto` is the one it chooses."""
-    named = (name.strip() for name in models if name.strip())
-    chosen = (choose(sets).model if name == "auto" else name for name in named)
-    return list(dict.fromkeys(chosen)) or list(MODELS)
+def lines(source: Source) -> Iterator[bytes]:
+    """The lines of a text, without their ends."""
+    cutter = LineCutter()
+    for block in source.blocks():
+        yield from cutter.push(block)
+    yield from cutter.flush()
 
 
 def _folder(out: str | os.PathLike[str] | None, data: str) -> Path:
@@ -86,10 +125,18 @@ def _folder(out: str | os.PathLike[str] | None, data: str) -> Path:
 
 def split_note(contest: Contest) -> str:
     """How the text was split, in one phrase."""
+    held = _size(contest.block_bytes.sum())
     if contest.valid:
-        return f"trained on {_list(contest.data)}, measured on {_list(contest.valid)}"
-    share = contest.entries[0].data.hold_out
-    return f"trained on {_list(contest.data)} without its last {share:.0%}, measured on these"
+        told = f"trained on {_list(contest.data)}, measured on {_list(contest.valid)}"
+    else:
+        told = f"trained on {_list(contest.data)} without its end, measured on its last {held}"
+    if contest.tune is None:
+        return told
+    return told + "; stopping and weights were chosen on a piece that is neither"
+
+
+def _size(count: float) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{max(1, round(count / 1e3))} kB"
 
 
 def _list(names: Iterable[str]) -> str:

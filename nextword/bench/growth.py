@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from nextword.bench.contest import Contest
+from nextword.bench.entries import Entry
 from nextword.bench.rows import finite, key_of, read_json, write_json
+from nextword.bench.tokenizers import with_file
 from nextword.core.events import Event, Note, Progress, Stage
 from nextword.evaluate import orders
 from nextword.evaluate.orders import OrderFacts
@@ -42,15 +44,15 @@ class Growth:
 
 def growth(contest: Contest) -> Generator[Event, None, Growth | None]:
     """Measure what was not measured before; None where no n-gram model is compared."""
-    entries = [entry for entry in contest.entries if isinstance(entry.model, NgramSettings)]
+    entries = _ngrams(contest)
     if not entries:
         return None
-    most = max(ORDERS, *(entry.model.order for entry in entries))  # type: ignore[attr-defined]
+    most = max(ORDERS, *(entry.settings.model.order for entry in entries))  # type: ignore[attr-defined]
     path = contest.out / "rows" / ".orders.json"
-    store = _Store(read_json(path), contest.digest, most)
-    missing = [entry for entry in entries if store.find(entry) is None]
+    store = _Store(read_json(path), contest.digest + entries[0].tokenizer, most)
+    missing = [entry.settings for entry in entries if store.find(entry.settings) is None]
     if missing or store.text is None:
-        text = yield from encode(entries[0], contest.train)
+        text = yield from encode(with_file(contest, entries[0]), contest.train)
         yield from _measure(store, missing, text, contest)
         write_json(path, store.values)
     found = store.text
@@ -58,8 +60,14 @@ def growth(contest: Contest) -> Generator[Event, None, Growth | None]:
     if found["is_part"]:
         yield Note(f"the pictures by order are of the first {found['tokens']:,} tokens of the training text")
     facts = [OrderFacts(**each) for each in found["facts"]]
-    perplexities = {entry.name: store.find(entry) or [] for entry in entries}
+    perplexities = {entry.name: store.find(entry.settings) or [] for entry in entries}
     return Growth(facts, perplexities, found["bytes"], found["tokens"], found["is_part"])
+
+
+def _ngrams(contest: Contest) -> list[Entry]:
+    """The n-gram models of the first tokenizer; the pictures are of one text cut in one way."""
+    found = [entry for entry in contest.entries if isinstance(entry.settings.model, NgramSettings)]
+    return [entry for entry in found if entry.tokenizer == found[0].tokenizer]
 
 
 class _Store:

@@ -2,99 +2,141 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 
+from nextword.bench import pictures
 from nextword.bench.growth import Growth
-from nextword.bench.rows import Row
+from nextword.bench.standing import Standing, table, verdict
 from nextword.evaluate import orders
 from nextword.evaluate.page import Page, Table
-from nextword.evaluate.svg import Axis, Series, bars, lines, scatter
 
-_HEADS = (
-    "model", "bits per byte", "perplexity", "of known words", "train, s", "tokens/s scored", "MB on disk",
-    "note",
-)  # fmt: skip
+HOT = 24.0  # bits of surprise that have the strongest colour
 
 
-def page(rows: list[Row], growth: Growth | None, about: str) -> Page:
-    """The whole report; rows come in the order of their rank."""
+def page(found: Sequence[Standing], growth: Growth | None, about: str) -> Page:
+    """The whole report; the models come in the order of their rank."""
     made = Page("Language models side by side")
     made.text(about[0].upper() + about[1:] + ".", soft=True)
-    best = next((row for row in rows if row.ranks), None)
-    if best is not None:
-        made.verdict(
-            True, f"{best.model} predicts the new text best: {best.bits_per_byte:.3f} bits per byte."
-        )
-    _table(made, rows)
-    _ranking(made, rows)
+    if told := verdict(found):
+        made.verdict(True, told)
+    _table(made, found)
+    _ranking(made, found)
+    _learning(made, found)
+    _costs(made, found)
+    _sentences(made, found)
+    _written(made, found)
     if growth is not None:
-        _by_order(made, growth, rows)
-    _sentence(made, rows)
-    _written(made, rows)
-    _how(made, rows)
+        _by_order(made, growth, found)
+    _how(made, found)
     return made
 
 
-def _table(made: Page, rows: list[Row]) -> None:
-    made.table(Table(_HEADS, tuple(
-        (row.model, row.bits_per_byte, row.perplexity, row.known_perplexity, round(row.train_seconds, 2),
-         round(row.tokens_per_second), round(row.size / 1e6, 1), row.note)
-        for row in rows
-    )))  # fmt: skip
-    unknown = max((row.unknown_rate for row in rows), default=0.0)
-    made.text(
-        f"A dash is infinite: the model calls something impossible that did happen. {unknown:.1%} of the "
-        "new words were never seen in training; `of known words` leaves them out, bits per byte spells "
-        "them letter by letter.",
-        soft=True,
+def _table(made: Page, found: Sequence[Standing]) -> None:
+    made.table(table(found))
+    told = []
+    if any(each.first.bits_per_byte is None for each in found):
+        told.append("A dash is infinite: the model calls something impossible that did happen.")
+    if unknown := max((each.first.unknown_rate for each in found), default=0.0):
+        told.append(
+            f"{unknown:.1%} of the new words were never seen in training; `of known words` leaves them out, "
+            "bits per byte spells them letter by letter."
+        )
+    if len({each.first.tokenizer for each in found}) > 1:
+        told.append("Perplexities of different tokenizers do not compare; bits per byte do.")
+    told.append(
+        "Trained, scored and written are tokens a second; written is one text at a time. MB are those of the "
+        "run on disk."
     )
+    made.text(" ".join(told), soft=True)
 
 
-def _ranking(made: Page, rows: list[Row]) -> None:
-    real = [row for row in rows if row.ranks]
+def _ranking(made: Page, found: Sequence[Standing]) -> None:
     made.heading("Bits per byte")
-    values = [(row.model, row.bits_per_byte or math.inf) for row in real]
-    shown = [f"{value:.3f}" for _, value in values]
+    seeds = max((len(each.rows) for each in found), default=1)
+    whiskers = f" The whiskers are one standard deviation over {seeds} seeds." if seeds > 1 else ""
     made.picture(
-        bars(values, "Bits per byte of each model", "bits per byte of the new text; less is better", shown),
-        "How many bits a compressor with this model needs for one byte of the new text. Plain text has 8.",
+        pictures.ranking(found),
+        "How many bits a compressor with this model needs for one byte of the new text; less is better. "
+        f"Plain text has 8.{whiskers}",
+        _behind(found),
     )
-    sizes = [row.size for row in real if row.size]
-    if not sizes or max(sizes) < 1.2 * min(sizes):
+
+
+def _behind(found: Sequence[Standing]) -> Table | None:
+    """How far each model is behind the best, and how sure that is."""
+    tested = [(each.name, each.test, each.p) for each in found if each.test is not None]
+    rows = tuple(
+        (name, *(None if value is None else round(value, 4)
+                 for value in (test.behind, test.low, test.high, test.p_text, test.p_seeds, p)))
+        for name, test, p in tested
+    )  # fmt: skip
+    heads = (
+        "model", "bits per byte behind the best", "at least", "at most", "p by text", "p by seeds", "p, all",
+    )  # fmt: skip
+    return Table(heads, rows) if rows else None
+
+
+def _learning(made: Page, found: Sequence[Standing]) -> None:
+    if not any(row.curve for each in found for row in each.rows):
         return
-    made.heading("What it costs")
-    points = [Series(row.model, ((row.size / 1e6, row.bits_per_byte or math.inf),)) for row in real]
+    made.heading("How they learn")
     made.picture(
-        scatter(
-            points, "Size against bits per byte", Axis("megabytes on disk", log=True), Axis("bits per byte")
-        ),
-        "Left and low is good: a small model that predicts well.",
+        pictures.learning(found, by_tokens=False),
+        "The same seconds for each: the lowest line learns most in the time that passes. A flat line is a "
+        "model that does not learn in steps; it begins where it was ready.",
+    )
+    made.picture(
+        pictures.learning(found, by_tokens=True),
+        "The same text for each: the lowest line learns most from what it has read, however long that took.",
     )
 
 
-def _by_order(made: Page, growth: Growth, rows: list[Row]) -> None:
+def _costs(made: Page, found: Sequence[Standing]) -> None:
+    made.heading("What it costs")
+    for kind, caption in (
+        (pictures.SECONDS, "Left and low is good. The dotted line joins those that no other beats in both."),
+        (pictures.SIZE, "The same by the size of the run on disk."),
+        (pictures.SPEED, "The same by the time that scoring takes."),
+    ):
+        if pictures.differ(found, kind):
+            made.picture(pictures.pareto(found, kind), caption)
+
+
+def _sentences(made: Page, found: Sequence[Standing]) -> None:
+    asked = max((len(each.first.surprise) for each in found), default=0)
+    if not asked:
+        return
+    made.heading("The same sentences, word by word")
+    made.text(
+        "The surprise of each word in bits (-log2 p) in sentences of the new text, after what stood before "
+        "them: the redder, the less expected. Tokens are added up to words, unknown words are spelled; a "
+        "dash is infinite."
+    )
+    for place in range(asked):
+        shown = {each.name: each.first.surprise[place] for each in found if len(each.first.surprise) > place}
+        heads = [word for word, _ in next(iter(shown.values()))]
+        same = {name: words for name, words in shown.items() if [word for word, _ in words] == heads}
+        made.heat(heads, {name: [bits for _, bits in words] for name, words in same.items()}, HOT)
+
+
+def _written(made: Page, found: Sequence[Standing]) -> None:
+    made.heading("What the models write")
+    made.text("Sampled from the beginning of a text, with the same seed and nothing left out.")
+    for each in found:
+        if each.first.sentences:
+            made.quotes(each.name, each.first.sentences)
+
+
+def _by_order(made: Page, growth: Growth, found: Sequence[Standing]) -> None:
     most = len(growth.facts)
     part = f" Drawn from the first {growth.tokens:,} tokens of the text." if growth.is_part else ""
-    made.heading("The order n: what longer n-grams bring")
-    series = [
-        Series(name, tuple((float(n), math.inf if y is None else y) for n, y in enumerate(values, start=1)))
-        for name, values in ((row.model, growth.perplexities.get(row.model, [])) for row in rows)
-        if values
-    ]
-    drawn = [each for each in series if len(each.real) > 1]
-    left = [each.name for each in series if len(each.real) <= 1]
+    made.heading("n-grams: what a longer n brings")
+    drawn, left = pictures.by_order(growth, [each.name for each in found])
     missing = f" Not drawn, since infinite: {', '.join(left)}." if left else ""
-    names = tuple(each.name for each in series)
+    names = tuple(each.name for each in found if each.name in growth.perplexities)
     cells = tuple((n, *(growth.perplexities[name][n - 1] for name in names)) for n in range(1, most + 1))
     made.picture(
-        lines(
-            drawn,
-            "Perplexity by order",
-            orders.orders_axis(most),
-            Axis("perplexity of the new text", log=True),
-        ),
-        f"Perplexity of the new text by order.{missing}{part}",
-        Table(("order", *names), cells),
+        drawn, f"Perplexity of the new text by order.{missing}{part}", Table(("order", *names), cells)
     )
     made.heading("The sparsity problem")
     made.picture(
@@ -110,34 +152,40 @@ def _by_order(made: Page, growth: Growth, rows: list[Row]) -> None:
     )
 
 
-def _sentence(made: Page, rows: list[Row]) -> None:
-    first = next((row for row in rows if row.surprise), None)
-    if first is None:
-        return
-    heads = [token for token, _ in first.surprise]
-    same = {row.model: [bits for _, bits in row.surprise] for row in rows
-            if [token for token, _ in row.surprise] == heads}  # fmt: skip
-    made.heading("One sentence, word by word")
-    made.text(
-        "The surprise of each word in bits (-log2 p) for a sentence of the new text; a dash is infinite."
-    )
-    made.heat(heads, same, 24.0)
-
-
-def _written(made: Page, rows: list[Row]) -> None:
-    made.heading("What the models write")
-    made.text("Sampled from the beginning of a line, with the same seed.")
-    for row in rows:
-        if row.sentences:
-            made.quotes(row.model, row.sentences)
-
-
-def _how(made: Page, rows: list[Row]) -> None:
+def _how(made: Page, found: Sequence[Standing]) -> None:
     made.heading("How it was measured")
     made.text(
-        "Train is the time from the text to the saved run, scoring that of the ids of the new text. Bits "
-        "per byte code the bytes of the file itself: unknown words are spelled, odd gaps coded. A score "
-        "that is no probability (stupid backoff) has none, so it is not ranked."
+        "Bits per byte code the bytes of the file itself: unknown words are spelled, odd gaps coded. A score "
+        "that is no probability (stupid backoff) has none, so it is not ranked. Train is the time from the "
+        "text to the saved run."
     )
-    for line in dict.fromkeys(row.signature for row in rows if row.signature):
+    if any(row.curve for each in found for row in each.rows):
+        made.text(
+            "Networks had the same minutes each, with a tokenizer that was learned beforehand; a count model "
+            "takes what it needs. The learning curves are of the text for choices, not of the new text."
+        )
+    if any(" + " in each.note for each in found):
+        made.text(
+            "The mixture joins the best count model and the best network of the list as they were trained: "
+            "which these are, and their weights, was decided on the text for choices. Its seconds are those "
+            "of both."
+        )
+    if any(each.test is not None for each in found):
+        made.text(_test(found))
+    for line in dict.fromkeys(each.first.signature for each in found if each.first.signature):
         made.text(line, soft=True)
+
+
+def _test(found: Sequence[Standing]) -> str:
+    blocks = len(found[0].first.blocks)
+    seeds = max(len(each.rows) for each in found)
+    over = (
+        f"and by Welch's t-test over {seeds} seeds; the larger p counts"
+        if seeds > 1
+        else "with one seed only, so luck in training is not in it"
+    )
+    return (
+        f"Each model was tested against the best by the signs of {blocks} differences, one for each block of "
+        f"the new text (paired permutation test), {over}. The values are Holm's, for all models at once; "
+        "from 0.05 on a model is called as good."
+    )

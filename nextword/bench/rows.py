@@ -1,6 +1,6 @@
-"""One model's results, kept as JSON in the output folder, so that a finished model is not trained again.
+"""One run's results, kept as JSON in the output folder, so that what is finished is not trained again.
 
-A row belongs to its settings, both texts and this version of nextword: the key is the hash of all of them.
+A row belongs to its settings, its minutes, all texts and this version of nextword: the key is their hash.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import os
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,12 @@ from nextword.evaluate.signature import version
 from nextword.train.settings import RunSettings
 
 _FOLDER = "rows"
+_LONG = ("key", "blocks", "curve")  # left out of the JSON that people read
 
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of one model; a number that is not finite is None."""
+    """What was measured of one run; a number that is not finite is None."""
 
     model: str
     key: str
@@ -35,17 +37,24 @@ class Row:
     tokens: int = 0
     bytes: int = 0  # of the held-out text
     zero_tokens: int = 0
+    tokenizer: str = ""
+    seed: int | None = None  # None: no random numbers
+    numbers: int = 0  # parameters or n-grams
+    of: str = "parameters"  # what they are
     train_seconds: float = 0.0
-    tokens_per_second: float = 0.0
+    train_speed: float | None = None  # tokens a second
+    tokens_per_second: float = 0.0  # scored
+    write_speed: float | None = None  # tokens a second of one text
     size: int = 0  # of the run on disk
+    tune_bits: float | None = None  # bits per byte of the text for choices
     is_probability: bool = True
     note: str = ""
     signature: str = ""
     run: str = ""
     sentences: list[str] = field(default_factory=list)
-    surprise: list[tuple[str, float | None]] = field(
-        default_factory=list
-    )  # bits of each token of one sentence
+    surprise: list[list[tuple[str, float | None]]] = field(default_factory=list)  # bits of words, by sentence
+    blocks: list[float | None] = field(default_factory=list)  # bits of each block of the held-out text
+    curve: list[tuple[float, int, float]] = field(default_factory=list)  # seconds, tokens, bits per byte
 
     @property
     def ranks(self) -> bool:
@@ -53,21 +62,8 @@ class Row:
         return self.is_probability and self.bits_per_byte is not None
 
     def to_json(self) -> dict[str, Any]:
-        """Every number."""
-        return {name: value for name, value in asdict(self).items() if name != "key"}
-
-    def shown(self) -> dict[str, Any]:
-        """The row of the table that the terminal shows."""
-        return {
-            "model": self.model,
-            "bits per byte": _round(self.bits_per_byte, 4),
-            "perplexity": _round(self.perplexity, 1),
-            "of known words": _round(self.known_perplexity, 1),
-            "train s": round(self.train_seconds, 2),
-            "tokens/s": round(self.tokens_per_second),
-            "MB": round(self.size / 1e6, 1),
-            "note": self.note,
-        }
+        """Every number that says something by itself."""
+        return {name: value for name, value in asdict(self).items() if name not in _LONG}
 
 
 def ranked(rows: list[Row]) -> list[Row]:
@@ -78,26 +74,37 @@ def ranked(rows: list[Row]) -> list[Row]:
     )
 
 
-def key_of(settings: RunSettings, digest: str) -> str:
+def key_of(settings: RunSettings, *others: Any) -> str:
     """The hash of everything that decides a row."""
-    return hashlib.sha256("\n".join([settings.to_toml(), digest, version()]).encode()).hexdigest()
+    told = [settings.to_toml(), *map(str, others), version()]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
 
-def kept(out: Path, model: str, key: str) -> Row | None:
-    """The row of a model that was finished before with the same settings and texts."""
-    found = read_json(out / _FOLDER / f"{model}.json")
-    if not isinstance(found, dict) or found.get("key") != key:
-        return None
-    try:
-        row = Row(**found)
-    except TypeError:  # written by hand, or by another version
-        return None
-    return row if row.run and (out / row.run / MANIFEST).is_file() else None
+def kept(out: Path, label: str, key: str) -> Row | None:
+    """The row of a run that was finished before with the same settings and texts, under whatever name."""
+    for path in _files(out, label):
+        found = read_json(path)
+        if not isinstance(found, dict) or found.get("key") != key:
+            continue
+        try:
+            row = Row(**found)
+        except TypeError:  # written by hand, or by another version
+            continue
+        if row.run and (out / row.run / MANIFEST).is_file():
+            return row
+    return None
+
+
+def _files(out: Path, label: str) -> Iterator[Path]:
+    """The row of this name first; another list of tokenizers or seeds may have named it otherwise."""
+    folder = out / _FOLDER
+    yield folder / f"{label}.json"
+    yield from sorted(folder.glob("[!.]*.json"))
 
 
 def keep(out: Path, row: Row) -> None:
-    """Write a row down."""
-    write_json(out / _FOLDER / f"{row.model}.json", asdict(row))
+    """Write a row down, under the name of its run."""
+    write_json(out / _FOLDER / f"{row.run}.json", asdict(row))
 
 
 def read_json(path: Path) -> Any:
@@ -124,7 +131,3 @@ def write_json(path: Path, value: Any) -> None:
 def finite(value: float) -> float | None:
     """A number that JSON can hold."""
     return value if math.isfinite(value) else None
-
-
-def _round(value: float | None, digits: int) -> float | None:
-    return None if value is None else round(value, digits)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from nextword.cli import progress, show
-from nextword.cli.options import Debug, Json, Sets, TokenizerName
+from nextword.cli.options import Debug, Json, Sets
 
 
 def compare(
@@ -19,8 +19,12 @@ def compare(
     valid: Annotated[
         list[str] | None, typer.Option(metavar="DATA", help="Measure on this instead of the text's end.")
     ] = None,
-    tokenizer: TokenizerName = None,
-    minutes: Annotated[float | None, typer.Option(metavar="M", help="Most minutes for each model.")] = None,
+    tokenizer: Annotated[
+        str | None, typer.Option(metavar="A,B", help="One for all models, or several: each model with each.")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(metavar="M", help="Minutes for each network; most for each count model.")
+    ] = None,
     seeds: Annotated[
         int, typer.Option(metavar="K", help="Runs of each model that draws random numbers.")
     ] = 1,
@@ -29,7 +33,10 @@ def compare(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Train several models on one split; prints a table and writes a one-file HTML report. Resumable."""
+    """Train several models on one split; prints a table and writes a one-file HTML report. Resumable.
+
+    Without --models: every smoothing of n-grams; with --minutes: n-grams, networks and a mixture.
+    """
     from nextword.api import comparing
 
     order = comparing.Order(
@@ -37,7 +44,12 @@ def compare(
         tokenizer=tokenizer, minutes=minutes, seeds=seeds, sets=tuple(sets or ()), out=out,
     )  # fmt: skip
     comparison = progress.follow(comparing.comparing(order))
-    show.as_json(comparison.to_json()) if json else show.result(str(comparison))
+    if json:
+        show.as_json(comparison.to_json())
+    else:
+        show.result(f"{comparison}\n\nwhat they write:")
+        for name, text in comparison.samples:
+            show.result(f"  {name}: {' '.join(text.split())}")
     show.note(f"report: {comparison.report}")
     show.next_command(f"nextword generate {comparison.best}")
 

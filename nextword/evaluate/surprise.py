@@ -11,10 +11,12 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
-from nextword.core.contracts import UNKNOWN, Block, LanguageModel, Tokenizer
-from nextword.evaluate.lines import line_batches
+import numpy as np
+
+from nextword.core.contracts import END, START, UNKNOWN, Block, LanguageModel, Tokenizer
+from nextword.evaluate.streams import Stream
 
 _SPACE = re.compile("[ \t\n\v\f\r]+")
 _LONG_WORD = 14  # letters; where words are longer on average, spaces do not divide them
@@ -22,7 +24,7 @@ _LONG_WORD = 14  # letters; where words are longer on average, spaces do not div
 
 def units(text: str) -> list[str]:
     """White-space words; single characters where a script writes no spaces between words."""
-    words = [word for word in _SPACE.split(text) if word]
+    words = _words(text)
     if not words or sum(map(len, words)) / len(words) <= _LONG_WORD:
         return words
     found: list[str] = []
@@ -34,34 +36,42 @@ def units(text: str) -> list[str]:
     return found
 
 
-def by_word(model: LanguageModel, tokenizer: Tokenizer, text: str) -> list[tuple[str, float]]:
-    """Every unit of a line with its bits; infinite where the model calls it impossible."""
-    names = units(text)
+def by_word(
+    model: LanguageModel, tokenizer: Tokenizer, text: str, before: str = ""
+) -> list[tuple[str, float]]:
+    """Every unit of a text with its bits, after what stood before it; infinite where it is impossible."""
+    names, first = units(text), _letters(before)
+    ends = list(accumulate(map(_letters, names), initial=first))[1:]
     bits = [0.0] * len(names)
-    batch = next(line_batches(model, tokenizer, [Block(text.encode(), True)]), None)
-    if batch is None or not names:
-        return []
-    ids, logp = batch.ids[1:-1].tolist(), batch.logp[1:-1].tolist()
-    for units_of_token, value in zip(_units(tokenizer, ids, names), logp, strict=True):
-        for unit in units_of_token:
-            bits[unit] -= value / math.log(2) / len(units_of_token)
+    for (begin, end), value in _tokens(model, tokenizer, before + text):
+        if not names or end <= first:
+            continue
+        unit = min(bisect_right(ends, begin), len(ends) - 1)
+        last = max(unit, min(bisect_left(ends, end), len(ends) - 1))  # a token may be longer than a unit
+        for each in range(unit, last + 1):
+            bits[each] -= value / math.log(2) / (last + 1 - unit)
     return [(name, each + _spelling(tokenizer, name)) for name, each in zip(names, bits, strict=True)]
 
 
-def _units(tokenizer: Tokenizer, ids: Sequence[int], names: list[str]) -> list[range]:
-    """Which units each token belongs to: one, or several where a token is longer than a unit."""
-    if len(ids) == len(names):
-        return [range(i, i + 1) for i in range(len(ids))]
-    ends = list(accumulate(map(_letters, names)))
-    found = []
-    for first, last in _letter_places(tokenizer, ids):
-        unit = min(bisect_right(ends, first), len(ends) - 1)
-        found.append(range(unit, max(unit, min(bisect_left(ends, last), len(ends) - 1)) + 1))
-    return found
+def _tokens(
+    model: LanguageModel, tokenizer: Tokenizer, text: str
+) -> list[tuple[tuple[int, int], float]]:
+    """Where each token of a text stands, counted in letters, and its log p; END is left out."""
+    pieces = list(tokenizer.encode_blocks([Block(text.encode(), True)]))
+    if not pieces:
+        return []
+    ids = np.concatenate([piece.ids for piece in pieces])
+    real = (ids != START) & (ids != END)
+    logp = np.asarray(Stream(model).push(ids))[real]
+    return list(zip(_places(tokenizer, ids[real].tolist(), text), logp.tolist(), strict=True))
 
 
-def _letter_places(tokenizer: Tokenizer, ids: Sequence[int]) -> list[tuple[int, int]]:
-    """The letters, white space not counted, that each token writes; a cut character is not yet written."""
+def _places(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[tuple[int, int]]:
+    """The letters that each token writes, white space not counted; of a cut character the last token does."""
+    words = _words(text)
+    if len(words) == len(ids):
+        ends = list(accumulate(map(_letters, words), initial=0))
+        return list(pairwise(ends))
     places: list[tuple[int, int]] = []
     waiting: list[int] = []
     known = before = 0
@@ -72,9 +82,13 @@ def _letter_places(tokenizer: Tokenizer, ids: Sequence[int]) -> list[tuple[int, 
         else:
             waiting.append(index)
             after = known + _letters(tokenizer.decode(waiting).rstrip("\ufffd"))
-        places.append((before, after))
+        places.append((before, max(after, before + 1)))  # white space belongs to what follows
         before = after
     return places
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in _SPACE.split(text) if word]
 
 
 def _letters(text: str) -> int:

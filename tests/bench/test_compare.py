@@ -74,7 +74,7 @@ def test_the_report_is_one_file_that_a_corpus_cannot_break(finished):
         "Bits per byte",
         "sparsity problem",
         "storage problem",
-        "One sentence",
+        "The same sentences",
         "What the models write",
     ):
         assert heading in page

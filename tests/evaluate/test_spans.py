@@ -75,6 +75,16 @@ def test_a_word_gets_its_own_letters():
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
+def test_what_stands_before_is_read_and_not_shown(name):
+    model, tokenizer = trained(name)
+    before, text = "a cow saw the\nünknown 中文 cat !\n", "the cat sat"
+    found = by_word(model, tokenizer, text, before)
+    whole = by_word(model, tokenizer, before + text)
+    assert [word for word, _ in found] == ["the", "cat", "sat"]
+    assert [bits for _, bits in found] == pytest.approx([bits for _, bits in whole[-3:]])
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
 def test_scripts_without_spaces_are_shown_by_character(name):
     text = "我们必须一起努力建设更加美好的未来世界"
     model, tokenizer = trained(name, text + "\n")

@@ -1,0 +1,59 @@
+"""One tokenizer for all models that share its name: learned once, kept beside the rows.
+
+So their ids mean the same, their perplexities compare, they can be mixed, and no model's minutes go into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+
+from nextword.bench.contest import Contest
+from nextword.bench.entries import Entry
+from nextword.bench.rows import key_of
+from nextword.core import catalog
+from nextword.core.disk import translate
+from nextword.core.errors import NextwordError
+from nextword.core.events import Event, Stage
+from nextword.text.files import load_tokenizer
+from nextword.text.fit import fit_tokenizer
+from nextword.train.settings import RunSettings
+
+
+def shared(contest: Contest) -> Generator[Event, None, Contest]:
+    """The contest with every tokenizer as a file; smoothings alone learn their own, in their own time."""
+    if contest.tune is None:
+        return contest
+    files: dict[str, str] = {}
+    for entry in contest.entries:
+        if entry.tokenizer not in files and entry.tokenizer in catalog.names("tokenizer"):
+            yield Stage(f"learn the tokenizer {entry.tokenizer}")
+            files[entry.tokenizer] = str(_file(contest, entry))
+    return replace(contest, tokenizers=files)
+
+
+def with_file(contest: Contest, entry: Entry) -> RunSettings:
+    """The settings of an entry, its tokenizer being the shared file."""
+    file = contest.tokenizers.get(entry.tokenizer, entry.tokenizer)
+    text = entry.settings.text.model_copy(update={"tokenizer": file})
+    return replace(entry.settings, text=text)
+
+
+def _file(contest: Contest, entry: Entry) -> Path:
+    """The tokenizer of this name, learned now unless it is there."""
+    settings = entry.settings
+    about = (settings.text.model_dump_json(), settings.data.model_dump_json(), contest.digest)
+    path = contest.out / "tokenizers" / f"{entry.tokenizer}-{key_of(settings, *about)[:12]}.json"
+    try:
+        load_tokenizer(path)
+    except NextwordError:
+        unit = None if settings.data.unit == "auto" else settings.data.unit
+        contest.train.keep()
+        tokenizer = fit_tokenizer(entry.tokenizer, contest.train.blocks(), settings.text, unit)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            tokenizer.save(str(path))
+        except OSError as error:
+            raise translate(error, path) from error
+    return path
