@@ -21,6 +21,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "ngram": "nextword.ngram.family:FAMILY",
         "unbounded": "nextword.ngram.unbounded:FAMILY",
         "mixture": "nextword.models.mixing:FAMILY",
+        "transformer": "nextword.models.transformer:TRANSFORMER",
     },
     # Classes with `fit` that make a `contracts.Tokenizer`.
     "tokenizer": {
@@ -51,17 +52,77 @@ SLOTS: dict[str, dict[str, str]] = {
     },
     # The parts of a network: small classes in `blocks`; a variant is another class in its slot.
     "cell": {},
-    "activation": {},
-    "norm": {},
-    "ffn": {},
-    "join": {},
-    "mixer": {},
-    "position": {},
+    "activation": {
+        "relu": "nextword.blocks.activations:relu",
+        "relu2": "nextword.blocks.activations:relu2",
+        "gelu": "nextword.blocks.activations:gelu",
+        "gelu-tanh": "nextword.blocks.activations:gelu_tanh",
+        "swish": "nextword.blocks.activations:swish",
+        "elu": "nextword.blocks.activations:elu",
+        "selu": "nextword.blocks.activations:selu",
+        "sigmoid": "nextword.blocks.activations:sigmoid",
+        "softplus": "nextword.blocks.activations:softplus",
+        "tanh": "nextword.blocks.activations:tanh",
+        "identity": "nextword.blocks.activations:identity",
+    },
     "embedding": {},
     # Output layers: classes (width, vocab_size, forbidden, embedding_VE), see `models.network.Head`.
     "head": {
         "softmax": "nextword.blocks.heads:SoftmaxHead",
         "adaptive": "nextword.blocks.adaptive:AdaptiveHead",
+    },
+    # Parts of a Transformer, made from a `blocks.shape.Shape`; see `models.build`.
+    "position": {
+        "none": "nextword.blocks.positions:NoPosition",
+        "sinusoidal": "nextword.blocks.positions:Sinusoidal",
+        "learned": "nextword.blocks.positions:Learned",
+        "rope": "nextword.blocks.positions:Rotary",
+        "alibi": "nextword.blocks.positions:ALiBi",
+    },
+    "norm": {
+        "layernorm": "nextword.blocks.norms:LayerNorm",
+        "rmsnorm": "nextword.blocks.norms:RMSNorm",
+        "none": "nextword.blocks.norms:NoNorm",
+    },
+    "norm_place": {
+        "pre": "nextword.blocks.stacks:PreNorm",
+        "post": "nextword.blocks.stacks:PostNorm",
+    },
+    "qk_norm": {
+        "none": "nextword.blocks.attention:NoQKNorm",
+        "rms": "nextword.blocks.attention:QKNorm",
+    },
+    "ffn": {
+        "relu": "nextword.blocks.feedforward:ReLU",
+        "relu2": "nextword.blocks.feedforward:ReLU2",
+        "gelu": "nextword.blocks.feedforward:GELU",
+        "gelu-tanh": "nextword.blocks.feedforward:GELUTanh",
+        "swish": "nextword.blocks.feedforward:Swish",
+        "elu": "nextword.blocks.feedforward:ELU",
+        "selu": "nextword.blocks.feedforward:SELU",
+        "sigmoid": "nextword.blocks.feedforward:Sigmoid",
+        "softplus": "nextword.blocks.feedforward:Softplus",
+        "glu": "nextword.blocks.feedforward:GLU",
+        "reglu": "nextword.blocks.feedforward:ReGLU",
+        "geglu": "nextword.blocks.feedforward:GeGLU",
+        "swiglu": "nextword.blocks.feedforward:SwiGLU",
+        "liglu": "nextword.blocks.feedforward:LiGLU",
+    },
+    "mixer": {
+        "attention": "nextword.blocks.attention:Attention",
+    },
+    "join": {
+        "residual": "nextword.blocks.residuals:Residual",
+        "plain": "nextword.blocks.residuals:Plain",
+        "rezero": "nextword.blocks.residuals:ReZero",
+        "highway": "nextword.blocks.residuals:Highway",
+    },
+    "block": {
+        "serial": "nextword.blocks.stacks:Block",
+    },
+    "init": {
+        "zero": "nextword.blocks.weights:zero",
+        "gpt2": "nextword.blocks.weights:gpt2",
     },
     # Experiments of the lectures: a function (out, run) -> events.
     "lab": {

@@ -1,0 +1,149 @@
+"""What attention remembers: keys and values of the words of the window, in buffers sized ahead.
+
+Reading a word must not cost the reading of all words before it again. A state is never changed: a state
+that is the newest owner of its buffers writes behind what is there, which no older state looks at; any
+other copies first. The bookkeeping of one pass is a `Reading`, made once and used by all layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from nextword.core.contracts import State
+
+AHEAD = 64  # slots that a buffer has to spare when it is made, at least
+
+
+class KeysValues(NamedTuple):
+    """Of each word of a row's window, from the left; what stands behind a row's words is finite."""
+
+    keys_BNSK: Tensor
+    values_BNSK: Tensor
+
+
+class Reading:
+    """One pass over new words: where they stand, which keys they see, whether buffers may be written.
+
+    ``before``: how many words each row's window holds already; ``lengths``: how many new ones are real;
+    ``T``: how many columns are read. Rows whose numbers differ are written and masked one by one.
+    """
+
+    def __init__(
+        self,
+        before: Sequence[int],
+        lengths: Sequence[int],
+        T: int,
+        context: int,
+        device: torch.device,
+        in_place: bool = False,
+    ) -> None:
+        self.T, self.device, self.in_place = T, device, in_place
+        self.before, self.lengths = before, lengths
+        self.is_even = min(before) == max(before)
+        self.is_full = all(length == T for length in lengths)
+        self.first = before[0] if self.is_even else -1
+        self.is_fresh = self.is_even and self.first == 0
+        ends = [b + n for b, n in zip(before, lengths, strict=True)]
+        self.keys = T if self.is_fresh else max(max(ends), 1)  # slots that are looked at
+        self.room = min(context, max(self.keys + AHEAD, 2 * max(before)))
+        self.shared: dict[str, Tensor] = {}  # what one layer tells the next ones in this pass
+        self._seen: Tensor | None = None
+        self._places: slice | Tensor | None = None
+        self._slots: tuple[Tensor, Tensor, Tensor] | None = None
+
+    @property
+    def places(self) -> slice | Tensor:
+        """The positions of the new words: a slice where all rows agree, else ``positions_BT``."""
+        if self._places is None:
+            if self.is_even:
+                self._places = slice(self.first, self.first + self.T)
+            else:
+                places_BT = torch.tensor(self.before)[:, None] + torch.arange(self.T)
+                last_B1 = torch.tensor(self.before)[:, None] + torch.tensor(self.lengths)[:, None] - 1
+                self._places = places_BT.minimum(last_B1.clamp(min=0)).to(self.device)
+        return self._places
+
+    @property
+    def is_causal(self) -> bool:
+        """Nothing was there before: the plain triangle, pads to the right of all that is real."""
+        return self.is_fresh
+
+    @property
+    def mask(self) -> Tensor | None:
+        """Which keys are seen, where that is neither all of them nor the plain triangle."""
+        return None if self.is_fresh or (self.is_even and self.T == 1) else self.seen()
+
+    def seen(self) -> Tensor:
+        """True where a word sees a key: (T, S), or (B, 1, T, S) where rows differ."""
+        if self._seen is None:
+            S, places = torch.arange(self.keys, device=self.device), self.places
+            if isinstance(places, slice):
+                self._seen = torch.arange(places.start, places.stop, device=self.device)[:, None] >= S
+            else:
+                self._seen = (places[..., None] >= S)[:, None]
+        return self._seen
+
+    def real(self) -> Tensor:
+        """``real_BT``: which columns are words."""
+        lengths_B = torch.tensor(self.lengths, device=self.device)
+        return torch.arange(self.T, device=self.device) < lengths_B[:, None]
+
+    def append(self, old_BNSK: Tensor, new_BNTK: Tensor) -> Tensor:
+        """A buffer with the new entries behind the old ones; only real words are written."""
+        if self.is_fresh:
+            return new_BNTK
+        if self.in_place and old_BNSK.shape[2] >= self.keys:
+            buffer = old_BNSK
+        else:
+            B, N, _, K = old_BNSK.shape
+            buffer = old_BNSK.new_zeros(B, N, max(self.room, self.keys), K)
+            most = max(self.before)
+            buffer[:, :, :most] = old_BNSK[:, :, :most]
+        if self.is_even:
+            buffer[:, :, self.first : self.keys] = new_BNTK[:, :, : self.keys - self.first]
+        else:
+            rows, columns, slots = self.slots
+            buffer[rows, :, slots] = new_BNTK[rows, :, columns]
+        return buffer
+
+    @property
+    def slots(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Row, column and slot of every real word."""
+        if self._slots is None:
+            rows, columns = self.real().nonzero(as_tuple=True)
+            self._slots = rows, columns, torch.tensor(self.before, device=self.device)[rows] + columns
+        return self._slots
+
+
+def take_rows(state: State, rows_B: Tensor) -> State:
+    """These rows of nested tuples of tensors whose first axis is the batch."""
+    if isinstance(state, Tensor):
+        return state.index_select(0, rows_B)
+    return _like(state, [take_rows(part, rows_B) for part in state])
+
+
+def join_rows(states: Sequence[State]) -> State:
+    """The rows of several states one after another; shorter buffers are filled up with zeros."""
+    first = states[0]
+    if len(states) == 1:
+        return first
+    if isinstance(first, Tensor):
+        shape = [max(sizes) for sizes in zip(*(state.shape[1:] for state in states), strict=True)]
+        return torch.cat([_padded(state, shape) for state in states])
+    return _like(first, [join_rows(parts) for parts in zip(*states, strict=True)])
+
+
+def _padded(tensor: Tensor, shape: Sequence[int]) -> Tensor:
+    missing = [size - own for size, own in zip(shape, tensor.shape[1:], strict=True)]
+    if not any(missing):
+        return tensor
+    return F.pad(tensor, [end for size in reversed(missing) for end in (0, size)])
+
+
+def _like(state: Any, parts: list[Any]) -> Any:
+    return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)

@@ -1,0 +1,132 @@
+"""Feed-forward parts of a Transformer block: every position by itself, wide in the middle; the slot "ffn".
+
+"Interspersing of Attention and MLP layers" [MAUSAM "Transformers (2017) Made Many Changes at Once!"]; gated
+ones: Shazeer 2020. A variant is a class that says its activation. F, the inner width, is 4 D; a gated part
+has three matrices instead of two, so its F is 8/3 D for as many weights.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from nextword.blocks.shape import Shape
+from nextword.core.catalog import find
+
+
+class FeedForward(nn.Module):
+    """y = φ(x W₁ + b₁) W₂ + b₂."""
+
+    phi: ClassVar[str] = "relu"  # slot "activation"
+    ratio: ClassVar[float] = 4.0  # F / D
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.activation = find("activation", self.phi)
+        self.inner = nn.Linear(shape.width, shape.inner, shape.bias)
+        self.out = nn.Linear(shape.inner, shape.width, shape.bias)
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        """Wide, bent, and back."""
+        y_BTD: Tensor = self.out(self.activation(self.inner(x_BTD)))
+        return y_BTD
+
+
+class GatedFeedForward(nn.Module):
+    """y = (φ(x W + b) ∘ (x V + c)) W₂ + b₂; W and V are one matrix, the activated half first."""
+
+    phi: ClassVar[str] = "sigmoid"  # slot "activation"
+    ratio: ClassVar[float] = 8 / 3
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.activation = find("activation", self.phi)
+        self.inner = nn.Linear(shape.width, 2 * shape.inner, shape.bias)
+        self.out = nn.Linear(shape.inner, shape.width, shape.bias)
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        """One half decides how much of the other passes."""
+        gate_BTF, value_BTF = self.inner(x_BTD).chunk(2, dim=-1)
+        y_BTD: Tensor = self.out(self.activation(gate_BTF) * value_BTF)
+        return y_BTD
+
+
+class ReLU(FeedForward):
+    """φ = ReLU: the Transformer of 2017."""
+
+
+class ReLU2(FeedForward):
+    """φ = ReLU²: sparse and steep; the best of the plain ones a minute (So et al. 2021)."""
+
+    phi = "relu2"
+
+
+class GELU(FeedForward):
+    """φ = GELU, exact."""
+
+    phi = "gelu"
+
+
+class GELUTanh(FeedForward):
+    """φ = GELU by tanh, as in GPT-2."""
+
+    phi = "gelu-tanh"
+
+
+class Swish(FeedForward):
+    """φ = Swish."""
+
+    phi = "swish"
+
+
+class ELU(FeedForward):
+    """φ = ELU."""
+
+    phi = "elu"
+
+
+class SELU(FeedForward):
+    """φ = SELU."""
+
+    phi = "selu"
+
+
+class Sigmoid(FeedForward):
+    """φ = σ."""
+
+    phi = "sigmoid"
+
+
+class Softplus(FeedForward):
+    """φ = softplus."""
+
+    phi = "softplus"
+
+
+class GLU(GatedFeedForward):
+    """Gate σ (Dauphin et al. 2017)."""
+
+
+class ReGLU(GatedFeedForward):
+    """Gate ReLU."""
+
+    phi = "relu"
+
+
+class GeGLU(GatedFeedForward):
+    """Gate GELU."""
+
+    phi = "gelu"
+
+
+class SwiGLU(GatedFeedForward):
+    """Gate Swish: Llama's."""
+
+    phi = "swish"
+
+
+class LiGLU(GatedFeedForward):
+    """No bend in the gate: bilinear."""
+
+    phi = "identity"

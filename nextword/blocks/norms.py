@@ -1,0 +1,51 @@
+"""Normalisation of a vector of features: the slot "norm".
+
+"LayerNorms" [MAUSAM "Transformers (2017) Made Many Changes at Once!"]; LayerNorm: Ba et al. 2016; RMSNorm:
+Zhang & Sennrich 2019. A norm is made from the width, whether it has a bias, and what keeps it from 1/0.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from nextword.blocks.rms import rms_norm
+
+
+class LayerNorm(nn.Module):
+    """y = g ∘ (x - mean) / sqrt(variance + eps) + b, over the features."""
+
+    def __init__(self, width: int, bias: bool = True, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.eps = eps
+        self.gain_D = nn.Parameter(torch.ones(width))
+        self.bias_D = nn.Parameter(torch.zeros(width)) if bias else None
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        """Mean 0 and variance 1, then gain and bias."""
+        return F.layer_norm(x_BTD, self.gain_D.shape, self.gain_D, self.bias_D, self.eps)
+
+
+class RMSNorm(nn.Module):
+    """y = g ∘ x / sqrt(mean(x²) + eps): no mean taken away, no bias."""
+
+    def __init__(self, width: int, bias: bool = True, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.eps = eps
+        self.gain_D = nn.Parameter(torch.ones(width))
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        """Root mean square 1, then the gain."""
+        return rms_norm(x_BTD, self.gain_D, self.eps)
+
+
+class NoNorm(nn.Module):
+    """y = x."""
+
+    def __init__(self, width: int, bias: bool = True, eps: float = 1e-5) -> None:
+        super().__init__()
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        """As it came."""
+        return x_BTD

@@ -1,0 +1,114 @@
+"""Where a word stands: the slot "position".
+
+"Delete all RNN components → Position encodings" [MAUSAM "Transformers (2017) Made Many Changes at Once!"].
+Attention alone sees a set; a position part may add to the embeddings, turn queries and keys, or add to the
+scores of attention. A position is the number of words before a word in its window.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from nextword.blocks.shape import Shape
+
+Places = slice | Tensor  # of the words read: the same in all rows, or positions_BT
+
+
+class NoPosition(nn.Module):
+    """Nothing: the causal mask alone tells what came before. Also what every other part does by default."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+
+    def embed(self, x_BTD: Tensor, places: Places) -> Tensor:
+        """What the first block reads, from the embeddings."""
+        return x_BTD
+
+    def turn(self, x_BTNK: Tensor, places: Places) -> Tensor:
+        """Queries or keys."""
+        return x_BTNK
+
+    def bias(self, places: Places, keys: int) -> Tensor | None:
+        """What is added to the scores: a shape that broadcasts to (B, N, T, S), for the first S keys."""
+        return None
+
+
+class Sinusoidal(NoPosition):
+    """Waves of growing length, added: sin(p ω), cos(p ω) in turn, ω = 10000^(-2i/D) (Vaswani et al. 2017)."""
+
+    table_WD: Tensor
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__(shape)
+        angles_WJ = _angles(shape.context, -(-shape.width // 2), shape.base)
+        waves_WD = torch.stack([angles_WJ.sin(), angles_WJ.cos()], dim=-1).flatten(1)[:, : shape.width]
+        self.register_buffer("table_WD", waves_WD.float(), persistent=False)
+
+    def embed(self, x_BTD: Tensor, places: Places) -> Tensor:
+        """The wave of each place on top."""
+        return x_BTD + self.table_WD[places]
+
+
+class Learned(NoPosition):
+    """A learnt vector for each place of the window, added (GPT-2)."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__(shape)
+        self.table_WD = nn.Parameter(torch.empty(shape.context, shape.width).normal_(std=0.02))
+
+    def embed(self, x_BTD: Tensor, places: Places) -> Tensor:
+        """The vector of each place on top."""
+        return x_BTD + self.table_WD[places]
+
+
+class Rotary(NoPosition):
+    """Pairs of numbers of a query or key are turned by p ω: scores see distances only (Su et al. 2021).
+
+    A pair (2i, 2i + 1) is a complex number, and the turn one product. Llama pairs i with i + K/2 instead:
+    the same up to the order of the rows of the query and key matrices.
+    """
+
+    table_WJ2: Tensor
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__(shape)
+        angles_WJ = _angles(shape.context, shape.head_size // 2, shape.base)
+        turns_WJ2 = torch.stack([angles_WJ.cos(), angles_WJ.sin()], dim=-1)
+        self.register_buffer("table_WJ2", turns_WJ2.float(), persistent=False)
+
+    def turn(self, x_BTNK: Tensor, places: Places) -> Tensor:
+        """x exp(i p ω)."""
+        turns_TJ = torch.view_as_complex(self.table_WJ2[places]).unsqueeze(-2)
+        pairs = torch.view_as_complex(x_BTNK.reshape(*x_BTNK.shape[:-1], -1, 2))
+        return torch.view_as_real(pairs * turns_TJ).flatten(-2)
+
+
+class ALiBi(NoPosition):
+    """Scores fall with distance, in each head at its own slope 2^(-8h/N) (Press et al. 2022)."""
+
+    slopes_N11: Tensor
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__(shape)
+        slopes_N = torch.tensor(_slopes(shape.heads), dtype=torch.float32)
+        self.register_buffer("slopes_N11", slopes_N[:, None, None], persistent=False)
+
+    def bias(self, places: Places, keys: int) -> Tensor | None:
+        """-slope · distance."""
+        S = torch.arange(keys, device=self.slopes_N11.device)
+        queries = torch.arange(places.start, places.stop) if isinstance(places, slice) else places[:, None]
+        return self.slopes_N11 * (S - queries.to(S.device)[..., None])
+
+
+def _angles(context: int, pairs: int, base: float) -> Tensor:
+    """p ω of all places p and frequencies ω = base^(-i/J), in float64."""
+    frequencies_J = base ** (-torch.arange(pairs, dtype=torch.float64) / pairs)
+    return torch.arange(context, dtype=torch.float64)[:, None] * frequencies_J
+
+
+def _slopes(heads: int) -> list[float]:
+    """Powers of two; where the number of heads is none, every other one of the next power fills up."""
+    power = 1 << (heads.bit_length() - 1)
+    own = [2.0 ** (-8 * (h + 1) / power) for h in range(power)]
+    return own if power == heads else own + _slopes(2 * power)[::2][: heads - power]

@@ -1,0 +1,123 @@
+"""From settings to the sizes of a Transformer; parts that cannot go together say so here, in one sentence.
+
+The parts themselves are named in the catalog and made in `blocks.stacks`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nextword.blocks.shape import Shape
+from nextword.core.catalog import find, names, unknown
+from nextword.core.errors import ConfigError
+
+PARTS = {  # setting -> slot
+    "position": "position",
+    "norm": "norm",
+    "norm_place": "norm_place",
+    "qk_norm": "qk_norm",
+    "ffn": "ffn",
+    "mixer": "mixer",
+    "connections": "join",
+    "block": "block",
+    "init": "init",
+}
+HEAD_SIZE = 64  # of heads that are chosen
+ROUND = 8  # an inner width that is chosen is a multiple of this
+
+
+def check_names(settings: Any) -> None:
+    """Every part that a setting names is in the catalog."""
+    for setting, slot in PARTS.items():
+        name = getattr(settings, setting)
+        if name not in names(slot):
+            raise ConfigError(unknown(f"'model.{setting}' is '{name}'", name, names(slot)))
+
+
+def shape_of(settings: Any) -> Shape:
+    """The sizes, with everything chosen that was left open."""
+    check_names(settings)
+    heads = settings.heads or chosen_heads(settings.hidden)
+    head_size = settings.head_size or _head_size(settings.hidden, heads)
+    kv_heads = settings.kv_heads or heads
+    if heads % kv_heads:
+        raise ConfigError(
+            f"'model.kv_heads' is {kv_heads}, which does not divide 'model.heads' {heads}; "
+            f"try {_either(_near(kv_heads, heads))}"
+        )
+    _check_position(settings, head_size)
+    _check_joins(settings)
+    return Shape(
+        width=settings.hidden,
+        layers=settings.layers,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_size=head_size,
+        inner=settings.inner or _inner(settings),
+        context=settings.context,
+        bias=settings.bias,
+        dropout=settings.dropout,
+        norm=settings.norm,
+        norm_eps=settings.norm_eps,
+        norm_place=settings.norm_place,
+        qk_norm=settings.qk_norm,
+        mixer=settings.mixer,
+        ffn=settings.ffn,
+        join=settings.connections,
+        block=settings.block,
+        base=settings.base,
+    )
+
+
+def keep_of(settings: Any) -> int:
+    """How many words are read again when the context is full."""
+    return min(int(settings.context * settings.overlap), settings.context - 1)
+
+
+def chosen_heads(hidden: int) -> int:
+    """About one head for every 64 features, so that each has equally many, an even number if possible."""
+    wanted = max(1, hidden // HEAD_SIZE)
+    even = [n for n in range(1, wanted + 1) if hidden % (2 * n) == 0]
+    return max(even, default=1)
+
+
+def _head_size(hidden: int, heads: int) -> int:
+    if hidden % heads:
+        raise ConfigError(
+            f"'model.heads' is {heads}, which does not divide 'model.hidden' {hidden}; "
+            f"try {_either(_near(heads, hidden))}, or say 'model.head_size'"
+        )
+    return int(hidden // heads)
+
+
+def _check_position(settings: Any, head_size: int) -> None:
+    if settings.position == "rope" and head_size % 2:
+        raise ConfigError(
+            f"'model.position' is 'rope', which turns pairs, but a head has {head_size} features; "
+            f"change 'model.heads' or 'model.head_size' so that it is even, or choose another position"
+        )
+
+
+def _check_joins(settings: Any) -> None:
+    if settings.connections == "plain" and settings.init == "zero":
+        raise ConfigError(
+            "'model.connections' is 'plain' and 'model.init' is 'zero', so that the first block would give "
+            "zeros only; set 'model.init' to 'gpt2'"
+        )
+
+
+def _inner(settings: Any) -> int:
+    """4 D, or 8/3 D for gated parts, rounded up."""
+    exact = int(settings.hidden * find("ffn", settings.ffn).ratio)
+    return -(-exact // ROUND) * ROUND
+
+
+def _near(number: int, whole: int) -> list[int]:
+    """The divisors of a whole number that stand next to a number: one below, one above."""
+    divisors = [d for d in range(1, whole + 1) if whole % d == 0]
+    below = [d for d in divisors if d < number][-1:]
+    return below + [d for d in divisors if d > number][:1]
+
+
+def _either(numbers: list[int]) -> str:
+    return " or ".join(map(str, numbers))

@@ -1,0 +1,194 @@
+"""The Transformer language model: embeddings, a stack of blocks, a head; every part is named by a setting.
+
+"Transformer Language Model" [MAUSAM]; Vaswani et al. 2017, Radford et al. 2019 (GPT-2). The defaults are what
+learns most a minute in a small model: rotary positions, RMSNorm before each part, normed queries and keys,
+ReLU², parts that give nothing at first. GPT-2 and Llama are other settings of the same parts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from nextword.blocks.cache import Reading, join_rows, take_rows
+from nextword.blocks.embeddings import Embedding
+from nextword.blocks.heads import make_head
+from nextword.blocks.stacks import Stack
+from nextword.core.catalog import find
+from nextword.core.contracts import START, UNKNOWN, State
+from nextword.models.build import keep_of, shape_of
+from nextword.models.network import Network
+from nextword.models.neural import NeuralFamily, NeuralSettings
+from nextword.models.reread import Plan
+
+POSITIONS = 4096  # words that are read at once, at most, where no derivative is wanted
+
+
+class TransformerSettings(NeuralSettings):
+    """A Transformer. A part's name is one of its slot: `nextword list SLOT`."""
+
+    layers: int = Field(4, ge=1, description="number of blocks L")
+    hidden: int = Field(256, ge=1, description="width D of every layer")
+    heads: int = Field(0, ge=0, description="attention heads N; 0: one for every 64 features")
+    kv_heads: int = Field(0, ge=0, description="heads of keys and values, a divisor of heads; 0: as many")
+    head_size: int = Field(0, ge=0, description="features of a head; 0: hidden / heads")
+    inner: int = Field(
+        0, ge=0, description="inner width of the feed-forward part; 0: 4 (gated: 8/3) x hidden"
+    )
+    context: int = Field(256, ge=1, description="words that can be looked at, W")
+    overlap: float = Field(0.5, ge=0, lt=1, description="share of a full context that is read again")
+    position: str = Field("rope", description="where a word stands: slot position")
+    base: float = Field(10000.0, gt=1, description="base of the waves of rotary and sinusoidal positions")
+    norm: str = Field("rmsnorm", description="slot norm")
+    norm_place: str = Field("pre", description="norms before (pre) or after (post) a part")
+    norm_eps: float = Field(1e-5, gt=0, description="what keeps a norm from dividing by zero")
+    qk_norm: str = Field("rms", description="norm of queries and keys: slot qk_norm")
+    ffn: str = Field("relu2", description="feed-forward part: slot ffn")
+    mixer: str = Field("attention", description="what looks at other words: slot mixer")
+    connections: str = Field("residual", description="how a part joins the stream: slot join")
+    block: str = Field("serial", description="the order of the parts: slot block")
+    init: str = Field("zero", description="first weights: slot init")
+    bias: bool = Field(False, description="biases in linear maps and norms")
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> TransformerSettings:
+        shape_of(self)
+        return self
+
+
+class WindowState(NamedTuple):
+    """The words of each row's window, and what the layers remember of them.
+
+    ``newest`` is shared by all states that share buffers: the number of the last of them.
+    """
+
+    ids_BS: Tensor
+    count_B: Tensor
+    layers: tuple[State, ...]
+    number: Tensor
+    newest: Tensor
+
+
+class TransformerNetwork(Network):
+    """Reads windows of at most W words; past them the last words are read again as a new window."""
+
+    def __init__(self, settings: TransformerSettings, vocab_size: int, closed: bool) -> None:
+        super().__init__()
+        shape = shape_of(settings)
+        self.vocab_size, self.width, self.context = vocab_size, shape.width, shape.context
+        self.window, self.keep, self.carries = shape.context, keep_of(settings), settings.carry
+        self.embedding = Embedding(vocab_size, shape.width)
+        self.position = find("position", settings.position)(shape)
+        self.drop = nn.Dropout(shape.dropout) if shape.dropout else None
+        self.stack = Stack(shape, self.position)
+        forbidden = (START, UNKNOWN) if closed else (START,)
+        tied_VE = self.embedding.weight_VE if settings.tied else None
+        self.head = make_head(settings.head, shape.width, vocab_size, forbidden, tied_VE)
+        find("init", settings.init)(self)
+
+    def start(self, batch: int) -> WindowState:
+        """Empty windows."""
+        ids_BS = torch.zeros(batch, 0, dtype=torch.int64, device=self.device)
+        return _first(ids_BS, torch.zeros(batch, dtype=torch.int64), self.stack.start(batch))
+
+    def reorder(self, state: WindowState, rows_B: Tensor) -> WindowState:
+        """Copies of these rows."""
+        ids_BS, count_B, layers = take_rows(state[:3], rows_B)
+        return _first(ids_BS, count_B, layers)
+
+    def read(
+        self, ids_BT: Tensor, state: WindowState, lengths_B: Tensor | None = None
+    ) -> tuple[Tensor, WindowState]:
+        """Behind the words of the window where they fit, else in windows of their own."""
+        B, T = ids_BT.shape
+        lengths = [T] * B if lengths_B is None else lengths_B.tolist()
+        before = state.count_B.tolist()
+        plan = Plan(before, lengths, self.window, self.keep)
+        if plan.fits:
+            return self._append(ids_BT, state, before, lengths)
+        return self._roll(ids_BT, state, before, plan)
+
+    def _append(
+        self, ids_BT: Tensor, state: WindowState, before: list[int], lengths: list[int]
+    ) -> tuple[Tensor, WindowState]:
+        """Words that fit into the windows; many of them some rows at a time."""
+        B, T = ids_BT.shape
+        rows = max(1, POSITIONS // max(1, T))
+        if rows >= B or torch.is_grad_enabled():
+            return self._pass(ids_BT, state, before, lengths)
+        found = []
+        for first in range(0, B, rows):
+            part = slice(first, first + rows)
+            own = self.reorder(state, torch.arange(B, device=self.device)[part])
+            found.append(self._pass(ids_BT[part], own, before[part], lengths[part]))
+        features, states = zip(*found, strict=True)
+        return torch.cat(features), _first(*join_rows([state[:3] for state in states]))
+
+    def _pass(
+        self, ids_BT: Tensor, state: WindowState, before: list[int], lengths: list[int]
+    ) -> tuple[Tensor, WindowState]:
+        """One pass through the stack."""
+        T = ids_BT.shape[1]
+        longest = max(lengths, default=0)
+        if longest == 0:
+            return torch.zeros(*ids_BT.shape, self.width, dtype=self.dtype, device=self.device), state
+        ids_BT = ids_BT[:, :longest]
+        is_newest = _may_write(state)
+        reading = Reading(before, lengths, longest, self.window, self.device, is_newest)
+        features_BTD, layers = self.stack(self._embed(ids_BT, reading), state.layers, reading)
+        if longest < T:
+            features_BTD = nn.functional.pad(features_BTD, (0, 0, 0, T - longest))
+        ids_BS = reading.append(state.ids_BS[:, None, :, None], ids_BT[:, None, :, None])[:, 0, :, 0]
+        count_B = torch.tensor([b + n for b, n in zip(before, lengths, strict=True)])
+        if not is_newest or reading.is_fresh:
+            return features_BTD, _first(ids_BS, count_B, layers)
+        state.newest.add_(1)
+        return features_BTD, WindowState(ids_BS, count_B, layers, state.newest.clone(), state.newest)
+
+    def _embed(self, ids_BT: Tensor, reading: Reading) -> Tensor:
+        """Vectors of the words; what is no word is 0, whatever stands there."""
+        if reading.is_full:
+            x_BTD = self.embedding(ids_BT)
+        else:
+            real_BT = reading.real()
+            x_BTD = self.embedding(ids_BT.masked_fill(~real_BT, START)).masked_fill(~real_BT[..., None], 0.0)
+        x_BTD = self.position.embed(x_BTD, reading.places)
+        return x_BTD if self.drop is None else self.drop(x_BTD)
+
+    def _roll(
+        self, ids_BT: Tensor, state: WindowState, before: list[int], plan: Plan
+    ) -> tuple[Tensor, WindowState]:
+        """First what still fits; then all further windows, each from nothing, as one batch."""
+        features_BTD, state = self._append(ids_BT[:, : plan.T], state, before, plan.fitting)
+        features_BTD = nn.functional.pad(features_BTD, (0, 0, 0, ids_BT.shape[1] - plan.T))
+        windows_MW = plan.windows(ids_BT, state.ids_BS)
+        states = []
+        for part in plan.parts(max(1, POSITIONS // self.window)):
+            lengths = plan.lengths[part]
+            rows_MW, empty = windows_MW[part, : max(lengths)], self.start(len(lengths))
+            read_MWD, after = self._pass(rows_MW, empty, [0] * len(lengths), lengths)
+            rows, columns, slots = plan.new(part, self.device)
+            features_BTD.index_put_((rows, columns), read_MWD[slots])
+            states.append(take_rows(after[:3], plan.last(part, self.device)))
+        joined = join_rows([state[:3], *states])
+        return features_BTD, _first(*take_rows(joined, plan.owners(self.device)))
+
+
+def _first(ids_BS: Tensor, count_B: Tensor, layers: tuple[State, ...]) -> WindowState:
+    """A state whose buffers are its own."""
+    zero = torch.zeros((), dtype=torch.int64)
+    return WindowState(ids_BS, count_B, layers, zero, zero.clone())
+
+
+def _may_write(state: WindowState) -> bool:
+    """Whether the room behind this state's words may be written: nobody did, and no derivative is due."""
+    if torch.is_grad_enabled() or state.newest.is_inference() != torch.is_inference_mode_enabled():
+        return False
+    return int(state.newest) == int(state.number)
+
+
+DEFAULTS: dict[str, Any] = {}
+TRANSFORMER = NeuralFamily("transformer", TransformerSettings, TransformerNetwork, DEFAULTS)
