@@ -155,7 +155,8 @@ def _logits(x_CD: Tensor, weight_VD: Tensor) -> Tensor:
     size = len(x_CD) * len(weight_VD)
     held: Tensor | None = getattr(_scratch, "held", None)
     if held is None or held.numel() < size or held.dtype != x_CD.dtype or held.device != x_CD.device:
-        held = _scratch.held = torch.empty(size, dtype=x_CD.dtype, device=x_CD.device)
+        with torch.inference_mode(False):  # first needed while measuring, it must do for learning too
+            held = _scratch.held = torch.empty(size, dtype=x_CD.dtype, device=x_CD.device)
     logits_CV = held[:size].view(len(x_CD), len(weight_VD))
     return torch.mm(x_CD, weight_VD.T, out=logits_CV)
 

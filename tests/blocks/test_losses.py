@@ -138,3 +138,15 @@ def test_a_loss_is_differentiated_once():
     loss.backward(retain_graph=True)
     with pytest.raises(AssertionError, match="once"):
         loss.backward()
+
+
+def test_memory_first_used_for_measuring_serves_learning_too():
+    torch.manual_seed(0)
+    big = 3_000_000  # more logits than any other test here has
+    x_ND, weight_VD = torch.randn(1, 2, requires_grad=True), torch.randn(big, 2)
+    with torch.inference_mode():
+        losses.linear_log_probs(x_ND, weight_VD, torch.zeros(big), torch.zeros(1, dtype=torch.int64))
+    losses.linear_cross_entropy(
+        x_ND, weight_VD, torch.zeros(big), torch.zeros(1, dtype=torch.int64)
+    ).backward()
+    assert x_ND.grad is not None
