@@ -24,6 +24,7 @@ from nextword.evaluate.report import Report
 from nextword.evaluate.streams import Stream
 from nextword.models.distributions import as_numpy
 from nextword.train import saved
+from nextword.train.facts import Facts
 from nextword.train.saved import Trained
 from nextword.train.settings import RunSettings
 from nextword.train.source import Source
@@ -54,6 +55,11 @@ class Run:
     def metrics(self) -> list[dict[str, Any]]:
         """What was measured while it was made."""
         return self._trained.metrics
+
+    @property
+    def facts(self) -> Facts:
+        """How, from what and on what it was made."""
+        return self._trained.facts
 
     @property
     def path(self) -> Path | None:

@@ -14,16 +14,22 @@ from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note
 from nextword.core.manifest import MANIFEST
 from nextword.core.newrun import check_target, new_run
-from nextword.core.runnames import default_name, mark_latest
+from nextword.core.runfolder import open_run
+from nextword.core.runnames import default_name, mark_latest, resolve
 from nextword.train import saved
 from nextword.train.auto import choose
+from nextword.train.budget import Clock
+from nextword.train.conditions import Conditions
 from nextword.train.estimate import estimate as guess
 from nextword.train.fit import fit
-from nextword.train.settings import RunSettings, plan
+from nextword.train.holdout import TooShort, hold_out
+from nextword.train.settings import RunSettings, from_toml, is_neural, plan
 from nextword.train.source import Source
+from nextword.train.stopping import Stop
 
 DEFAULT_CORPUS = "sotu"
 _DEVICES = ("auto", "cpu")
+_NEURAL_DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
 @dataclass(frozen=True)
@@ -82,35 +88,64 @@ def run(
     resume: bool = False,
     overwrite: bool = False,
     keep: bool = True,
+    began: float | None = None,
 ) -> Iterator[Event]:
-    """Train as asked; the last event holds the run. ``keep=False`` leaves it in memory."""
+    """Train as asked; the last event holds the run. ``keep=False`` leaves it in memory.
+
+    ``began``: the moment (of ``time.monotonic``) from which the minutes count; default: now. While a neural
+    model learns, Ctrl-C ends it after the current step, and what was learnt is the run.
+    """
+    clock = Clock.minutes(order.minutes, began)
     settings, notes = settings_of(order)
     if out is not None and resume and os.path.isfile(os.path.join(out, MANIFEST)):
         yield Note(f"{os.fspath(out)} is finished; there is nothing to resume")
         yield Done(load(out))
         return
     yield from notes
-    source = Source.for_training(order.names, settings.data)
-    valid = Source.for_reading([order.valid], settings.data) if order.valid else None
+    source, valid, remarks = _texts(order, settings)
+    yield from remarks
     yield from _in_time(order, settings, source)
-    if not keep:
-        for event in fit(settings, source, valid):
-            yield Done(Run(event.result)) if isinstance(event, Done) else event
-        return
-    target = default_name(settings.name, order.names[0]) if out is None else out
-    check_target(target, overwrite)
-    with new_run(target, overwrite=overwrite) as folder:
-        for event in fit(settings, source, valid, folder):
-            if isinstance(event, Done):
-                saved.write(event.result, folder)
-            else:
-                yield event
-    mark_latest(target)
-    yield Done(load(target))
+    with Stop() as stop:
+        conditions = Conditions(clock, stop, order.device, _start(order))
+        if not keep:
+            for event in fit(settings, source, valid, None, conditions):
+                yield Done(Run(event.result)) if isinstance(event, Done) else event
+            return
+        target = default_name(settings.name, order.names[0]) if out is None else out
+        check_target(target, overwrite)
+        with new_run(target, overwrite=overwrite) as folder:
+            for event in fit(settings, source, valid, folder, conditions):
+                if isinstance(event, Done):
+                    saved.write(event.result, folder)
+                else:
+                    yield event
+        mark_latest(target)
+        yield Done(load(target))
+
+
+def _texts(order: Order, settings: RunSettings) -> tuple[Source, Source | None, list[Note]]:
+    """What is learned from, and what is held out: as given, or, for neural models, the end of the text."""
+    if order.valid:
+        valid = Source.for_reading([order.valid], settings.data)
+        return Source.for_training(order.names, settings.data), valid, []
+    if is_neural(settings.find_family()) and settings.data.hold_out > 0:
+        try:
+            return *hold_out(order.names, settings.data), []
+        except TooShort:
+            note = Note("the text is too short to hold a part of it out, so nothing of it is measured")
+            return Source.for_training(order.names, settings.data), None, [note]
+    return Source.for_training(order.names, settings.data), None, []
+
+
+def _start(order: Order) -> saved.Trained | None:
+    """The run whose weights the training begins with."""
+    return None if order.source is None else saved.load(order.source)
 
 
 def _in_time(order: Order, settings: RunSettings, source: Source) -> Iterator[Event]:
     """Minutes are an upper limit for count models: say so where they will hardly do."""
+    if is_neural(settings.find_family()):
+        return
     seconds = guess(settings, source.size or 0)["seconds"]
     if order.minutes is not None and seconds > 60 * order.minutes:
         yield Note(f"about {seconds:,.0f} s are expected, more than the {order.minutes:g} minutes asked for")
@@ -120,18 +155,13 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
     """Every setting, checked, and what should be said about the choice."""
     if order.model is not None and order.recipe is not None:
         raise ConfigError('--model and --recipe exclude each other; write family = "…" into the recipe')
-    if order.device not in _DEVICES:
-        said = f"'{order.device}' is no device for count models"
-        raise ConfigError(catalog.unknown(said, order.device, _DEVICES))
-    if order.source is not None:
-        raise ConfigError(
-            "--from needs a model with weights to go on from; count models are made anew, so join the texts "
-            "(train A B) or mix two runs (nextword mix)"
-        )
     if order.minutes is not None and not order.minutes > 0:
         raise ConfigError(f"'minutes' is {order.minutes}; it must be more than 0")
     model, notes = order.model, []
     sets = order.sets if isinstance(order.sets, Mapping) else config.parse_sets(order.sets)
+    begun = None if order.source is None else _settings_from(order.source)
+    if begun is not None and order.recipe is None and model is None:
+        model = begun.family
     if order.recipe is None and model in (None, "auto"):
         choice = choose(sets)
         model, notes = choice.model, [Note(f"auto chose the model '{choice.model}': {choice.why}")]
@@ -142,11 +172,51 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
         seed=order.seed,
         sets=sets,
         task=order.task,
+        base=None if begun is None else _base(begun, order),
     )
+    _check_family(order, settings, begun)
     made_by = getattr(settings.find_family(), "made_by", None)
     if made_by is not None:
         raise ConfigError(f"a {settings.family} is not trained on text; make one with: {made_by}")
     return settings, notes
+
+
+def _settings_from(name: str) -> RunSettings:
+    """The settings of the run that is gone on from; a count model cannot be."""
+    folder = open_run(resolve(name))
+    found = from_toml(folder.read_text(saved.CONFIG), str(folder.path / saved.CONFIG))
+    if not is_neural(found.find_family()):
+        raise ConfigError(
+            f"--from needs a model with weights to go on from, and '{name}' is a {found.family}; join the "
+            "texts instead (train A B), or mix two runs (nextword mix)"
+        )
+    return found
+
+
+def _base(begun: RunSettings, order: Order) -> dict[str, Any]:
+    """What the new run has from the old one: its model, and its tokenizer unless another is named."""
+    base = {f"model.{name}": value for name, value in begun.model.model_dump().items()}
+    if order.source is not None and order.tokenizer is None:
+        base["text.tokenizer"] = os.fspath(resolve(order.source))
+    return base
+
+
+def _check_family(order: Order, settings: RunSettings, begun: RunSettings | None) -> None:
+    """What belongs to neural models only, or to one family."""
+    if begun is not None and begun.family != settings.family:
+        raise ConfigError(
+            f"--from '{order.source}' is a {begun.family}, and a {settings.family} cannot begin with its "
+            f"weights; leave --model out, or choose {begun.family}"
+        )
+    neural = is_neural(settings.find_family())
+    allowed = _NEURAL_DEVICES if neural else _DEVICES
+    if order.device not in allowed:
+        said = f"'{order.device}' is no device{'' if neural else ' for count models'}"
+        raise ConfigError(catalog.unknown(said, order.device, allowed))
+    if neural:
+        from nextword.train.neural.precision import find_device
+
+        find_device(order.device)
 
 
 def estimate(order: Order) -> dict[str, Any]:

@@ -19,29 +19,30 @@ def train(
     model: Model = None,
     recipe: Annotated[str | None, typer.Option(metavar="FILE.toml", help="Settings from a file.")] = None,
     source: Annotated[
-        str | None, typer.Option("--from", metavar="RUN", help="Start from another run.")
+        str | None, typer.Option("--from", metavar="RUN", help="Start from another run's weights.")
     ] = None,
     valid: Annotated[
-        str | None, typer.Option(metavar="DATA", help="Held-out text, measured at the end.")
+        str | None, typer.Option(metavar="DATA", help="Held-out text (default, neural: the last 5 %).")
     ] = None,
     tokenizer: TokenizerName = None,
     out: Annotated[
         str | None, typer.Option(metavar="RUN", help="The run's folder (default: runs/…).")
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option(metavar="M", help="An upper limit for count models.")
+        float | None, typer.Option(metavar="M", help="Time for the whole command.")
     ] = None,
     sets: Sets = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of everything random.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run; a finished one stays.")] = False,
     overwrite: Overwrite = False,
     estimate: Annotated[bool, typer.Option("--estimate", help="Only say what it would take.")] = False,
-    device: Annotated[str, typer.Option(metavar="D", help="auto or cpu.")] = "auto",
+    device: Annotated[str, typer.Option(metavar="D", help="auto, cpu, cuda or mps.")] = "auto",
     debug: Debug = False,
     json: Json = False,
 ) -> None:
     """Train a model on text and save it as a run."""
     from nextword.api import training
+    from nextword.train.budget import process_start
 
     order = training.Order(
         data=tuple(data or ()), task=task, model=model, recipe=recipe, source=source, valid=valid,
@@ -51,10 +52,14 @@ def train(
         figures = training.estimate(order)
         show.as_json(figures) if json else show.figures(figures)
         return
-    run = progress.follow(training.run(order, out, resume=resume, overwrite=overwrite))
+    run = progress.follow(
+        training.run(order, out, resume=resume, overwrite=overwrite, began=process_start())
+    )
     if json:
         show.as_json(run.summary())
     else:
         show.result(run.place)
     show.note(f"saved {run.describe()} in {run.place}")
     show.next_command(f'nextword generate {run.place} --prompt "the"')
+    if run.facts.training.get("stopped") == "SIGINT":
+        raise typer.Exit(130)

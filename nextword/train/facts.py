@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 _PACKAGES = ("nextword", "numpy", "numba", "tokenizers", "pydantic")
+_NEURAL = ("torch", "safetensors")
 
 
 @dataclass(frozen=True)
@@ -38,22 +39,25 @@ class Facts:
     command: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     machine: dict[str, Any] = field(default_factory=dict)
+    training: dict[str, Any] = field(default_factory=dict)  # steps, plan, threads and so on of a neural one
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in the file."""
         return asdict(self)
 
 
-def collect(seed: int, data: DataFacts, seconds: float) -> Facts:
-    """The facts of a training that has just ended."""
+def collect(seed: int, data: DataFacts, seconds: float, training: dict[str, Any] | None = None) -> Facts:
+    """The facts of a training that has just ended; ``training``: what a neural one tells of itself."""
+    packages = (*_PACKAGES, *(_NEURAL if training else ()))
     return Facts(
         seed=seed,
         data=data,
         seconds=round(seconds, 3),
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         command=shlex.join([os.path.basename(sys.argv[0] or "python"), *sys.argv[1:]]),
-        versions={"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
+        versions={"python": platform.python_version(), **{name: _version(name) for name in packages}},
         machine={"system": platform.system(), "machine": platform.machine(), "cpus": os.cpu_count() or 1},
+        training=training or {},
     )
 
 

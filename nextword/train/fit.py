@@ -1,6 +1,7 @@
 """The path of training: corpus -> tokenizer -> ids -> model, told as events.
 
-Data goes down once; what a family does with the ids is its own affair (`core.family`).
+Data goes down once; what a count family does with the ids is its own affair (`core.family`), and neural ones
+learn in one trainer (`train.neural`).
 """
 
 from __future__ import annotations
@@ -8,21 +9,22 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nextword.core.contracts import LanguageModel
+from nextword.core.contracts import Encoded, LanguageModel
 from nextword.core.events import Done, Event, Measure, Note, Stage
 from nextword.core.family import Budget
 from nextword.core.runfolder import NewRun
 from nextword.evaluate.perplexity import evaluate
 from nextword.train import facts
+from nextword.train.conditions import Conditions
 from nextword.train.ids import Text, encode
 from nextword.train.saved import Trained
-from nextword.train.settings import RunSettings
+from nextword.train.settings import RunSettings, is_neural
 from nextword.train.source import Source
 
 _VALID = ("tokens", "perplexity", "word_perplexity", "bits_per_byte", "unknown_rate")
@@ -30,45 +32,84 @@ Metrics = list[dict[str, Any]]
 
 
 def fit(
-    settings: RunSettings, source: Source, valid: Source | None = None, folder: NewRun | None = None
+    settings: RunSettings,
+    source: Source,
+    valid: Source | None = None,
+    folder: NewRun | None = None,
+    conditions: Conditions | None = None,
 ) -> Iterator[Event]:
     """Train; the last event is ``Done(Trained)``. ``folder``: the run being written, if there is one."""
     began = time.perf_counter()
     metrics: Metrics = []
+    told: dict[str, Any] = {}
     with _scratch(settings, folder) as scratch:
         text = yield from encode(settings, source, scratch)
-        model = yield from _learn(settings, text, Budget(
-            settings.train.seed, settings.train.memory, None if folder is None else folder.path, scratch
-        ), metrics)  # fmt: skip
+        if is_neural(settings.find_family()):
+            conditions = conditions or Conditions()
+            model, told = yield from _learn_steps(settings, text, _held_out(text, valid), conditions, metrics)
+        else:
+            model = yield from _learn(settings, text, Budget(
+                settings.train.seed, settings.train.memory, None if folder is None else folder.path, scratch
+            ), metrics)  # fmt: skip
     if valid is not None:
-        yield from _validate(model, text, source, valid, metrics)
+        yield from _remark(source, valid)
+        if not told:
+            yield from _validate(model, text, valid, metrics)
     settings = replace(settings, text=settings.text.model_copy(update={"tokenizer": text.tokenizer.name}))
-    told = facts.collect(settings.train.seed, text.facts, time.perf_counter() - began)
-    yield Done(Trained(settings, model, text.tokenizer, told, metrics))
+    found = facts.collect(settings.train.seed, text.facts, time.perf_counter() - began, told)
+    yield Done(Trained(settings, model, text.tokenizer, found, metrics))
 
 
 def _learn(
     settings: RunSettings, text: Text, budget: Budget, metrics: Metrics
 ) -> Generator[Event, None, LanguageModel]:
-    """The family's own fit."""
-    model: LanguageModel | None = None
-    for event in settings.find_family().fit(text.ids, text.tokenizer, settings.model, budget):
+    """A count family's own fit."""
+    model: LanguageModel = yield from _recorded(
+        settings.find_family().fit(text.ids, text.tokenizer, settings.model, budget), metrics
+    )
+    return model
+
+
+def _learn_steps(
+    settings: RunSettings,
+    text: Text,
+    held_out: Iterable[Encoded] | None,
+    conditions: Conditions,
+    metrics: Metrics,
+) -> Generator[Event, None, tuple[LanguageModel, dict[str, Any]]]:
+    """The trainer of neural models."""
+    from nextword.train.neural import loop, setup
+
+    job = yield from _recorded(setup.prepare(settings, text, held_out, conditions), metrics)
+    outcome: loop.Outcome = yield from _recorded(loop.fit(job), metrics)
+    return outcome.model, outcome.facts
+
+
+def _recorded(events: Iterable[Event], metrics: Metrics) -> Generator[Event, None, Any]:
+    """Hand on all but the last event; numbers are kept, and the result is returned."""
+    made: Any = None
+    for event in events:
         if isinstance(event, Done):
-            model = event.result
+            made = event.result
             continue
         if isinstance(event, Measure):
             metrics.append(event.values)
         yield event
-    assert model is not None, "a family's last event is Done(model)"
-    return model
+    assert made is not None, "the last event is Done(something)"
+    return made
 
 
-def _validate(
-    model: LanguageModel, text: Text, source: Source, valid: Source, metrics: Metrics
-) -> Iterator[Event]:
-    """Measure the held-out text."""
+def _held_out(text: Text, valid: Source | None) -> Iterable[Encoded] | None:
+    return None if valid is None else text.tokenizer.encode_blocks(valid.blocks(), costs=True)
+
+
+def _remark(source: Source, valid: Source) -> Iterator[Event]:
     if (both := source.shares_a_file_with(valid)) is not None:
         yield Note(f"{both} is in the training text too, so what it says about new text is worth little")
+
+
+def _validate(model: LanguageModel, text: Text, valid: Source, metrics: Metrics) -> Iterator[Event]:
+    """Measure the held-out text."""
     yield Stage("measure the held-out text", valid.size, "bytes")
     report = evaluate(model, text.tokenizer, valid.blocks())
     metrics.append({f"valid_{name}": report.to_json()[name] for name in _VALID})

@@ -19,6 +19,10 @@ _TRAINING = " (training part)"
 MANY = 40  # from so many documents on they are kept whole
 
 
+class TooShort(DataError):  # noqa: N818 - it says what is wrong
+    """There is no line that could be held out."""
+
+
 @dataclass(frozen=True)
 class Cut:
     """The first document, and the first line in it (from 0), that is held out."""
@@ -115,7 +119,7 @@ def _find(source: Source, share: float, most: int | None = None) -> Cut:
         line = min(lines - 1, round(lines * (wanted - before) / size))
         if number or line > 0:
             return Cut(number, max(0, line))
-    raise DataError(
+    raise TooShort(
         "the text is too short to hold a part of it out; give more lines, or another text with --valid",
         source.names[0],
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
+import numpy.typing as npt
 
 from nextword.core import catalog
 from nextword.core.contracts import Array, Encoded, Tokenizer
@@ -30,6 +31,7 @@ class Text:
     tokenizer: Tokenizer
     ids: Array
     facts: DataFacts
+    documents: npt.NDArray[np.int64] | None = None  # offsets of the STARTs that begin one; None: each does
 
 
 def encode(
@@ -50,11 +52,11 @@ def encode(
         yield Stage("learn the tokenizer")
         source.keep()
         tokenizer = fit_tokenizer(name, source.blocks(), settings.text, unit)
-        if getattr(tokenizer, "cached", False):
+        if getattr(tokenizer, "cached", False) and tokenizer.unit == "document":
             return (yield from _cached(tokenizer, source))
         yield from _drain(tokenizer.encode_blocks(source.blocks()), sink, source.size)
     yield from _remarks(tokenizer, source, sink.facts(source.names, source.digest))
-    return Text(tokenizer, sink.ids(), sink.facts(source.names, source.digest))
+    return Text(tokenizer, sink.ids(), sink.facts(source.names, source.digest), sink.documents())
 
 
 def _cached(tokenizer: Tokenizer, source: Source) -> Generator[Event, None, Text]:
@@ -91,11 +93,18 @@ class Sink:
         self._file: IO[bytes] | None = None
         self._parts: list[Array] = []
         self._totals = {"bytes": 0, "words": 0, "tokens": 0, "sequences": 0, "unknown": 0}
+        self._documents: list[npt.NDArray[np.int64]] | None = []
+        self._count = 0
 
     def put(self, piece: Encoded) -> None:
         """One more piece of the text."""
         for name in self._totals:
             self._totals[name] += getattr(piece, name)
+        if piece.documents is None:
+            self._documents = None
+        elif self._documents is not None:
+            self._documents.append(np.asarray(piece.documents, np.int64) + self._count)
+        self._count += len(piece.ids)
         if self._path is not None:
             self._file = self._file or open(self._path, "wb")  # noqa: SIM115 - closed by `ids`
             self._file.write(np.ascontiguousarray(piece.ids, dtype=np.int32).data)
@@ -106,6 +115,10 @@ class Sink:
     def bytes(self) -> int:
         """How much of the text has come."""
         return self._totals["bytes"]
+
+    def documents(self) -> npt.NDArray[np.int64] | None:
+        """Where the STARTs stand that begin a document; None: all of them do."""
+        return np.concatenate(self._documents) if self._documents else None
 
     def facts(self, names: tuple[str, ...], sha256: str) -> DataFacts:
         """What is known of the text."""

@@ -47,7 +47,7 @@ OPTIONS = [
     (["--device", "cuda"], "'cuda' is no device"),
     (["--seed", "-1"], "'train.seed' is -1; it must be 0 or more"),
     (["--minutes", "0"], "'minutes' is 0.0"),
-    (["--from", "somewhere"], "--from"),
+    (["--from", "somewhere"], "there is no run 'somewhere'"),
     (["--recipe", "missing.toml"], "missing.toml cannot be read"),
     (["--valid", "missing.txt"], "missing.txt"),
 ]

@@ -1,0 +1,22 @@
+"""Under which conditions a training runs: its time, its device, who may stop it, what it starts from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from nextword.train.budget import Clock
+from nextword.train.stopping import Stop
+
+if TYPE_CHECKING:
+    from nextword.train.saved import Trained
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What is no setting of the model, and so not part of its configuration."""
+
+    clock: Clock = field(default_factory=Clock)
+    stop: Stop = field(default_factory=Stop)
+    device: str = "cpu"  # auto, cpu, cuda, mps
+    start: Trained | None = None  # the run whose weights it begins with

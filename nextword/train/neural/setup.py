@@ -1,0 +1,102 @@
+"""From settings and ids to a job for the loop: network, first weights, batches, held-out text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+from nextword.core.contracts import START, Encoded
+from nextword.core.errors import ConfigError
+from nextword.core.events import Done, Event, Note
+from nextword.data.batches import Kind
+from nextword.data.sentences import choose_kind, make_batches
+from nextword.data.stream import Stream
+from nextword.models.network import Head, Network, NeuralLanguageModel
+from nextword.train.conditions import Conditions
+from nextword.train.ids import Text
+from nextword.train.neural import bptt
+from nextword.train.neural.held_out import HeldOut
+from nextword.train.neural.loop import Job
+from nextword.train.neural.precision import find_device
+from nextword.train.neural.randomness import INITIAL, seeded
+from nextword.train.neural.warm_start import start_from
+from nextword.train.neural_settings import NeuralTrainSettings
+from nextword.train.settings import RunSettings
+
+_LENGTH = 64  # positions of a row, where neither the settings nor the model say
+
+
+def prepare(
+    settings: RunSettings, text: Text, held_out: Iterable[Encoded] | None, conditions: Conditions
+) -> Iterator[Event]:
+    """Notes, then ``Done(Job)``."""
+    train = cast(NeuralTrainSettings, settings.train)
+    carry = bool(getattr(settings.model, "carry", True))
+    network = build(settings, text, conditions)
+    bptt.check(train.through_time, network, settings.family)
+    if conditions.start is not None:
+        yield from _warm(network, settings, text, conditions)
+    stream = Stream(text.ids, text.documents, carry)
+    length = row_length(train, network, stream.pairs)
+    kind: Kind = (
+        choose_kind(text.ids, text.documents, carry, length, bptt.is_recurrent(network))
+        if train.batches == "auto"
+        else train.batches
+    )
+    if kind == "columns" and not bptt.is_recurrent(network):
+        raise ConfigError(
+            f"'train.batches' is columns, but a {settings.family} carries no state from batch to batch; "
+            "allowed are: windows, sentences"
+        )
+    source = make_batches(kind, text.ids, text.documents, carry, train.batch, length, train.seed)
+    held = None if held_out is None else HeldOut.of(held_out, carry)
+    if held is None and train.patience:
+        yield Note("there is no held-out text, so train.patience has nothing to wait for")
+    yield Done(Job(network, train, source, kind == "columns", held, conditions.clock, conditions.stop))
+
+
+def build(settings: RunSettings, text: Text, conditions: Conditions) -> Network:
+    """A new network with its first weights, on its device."""
+    family: Any = settings.find_family()
+    device, tokenizer = find_device(conditions.device), text.tokenizer
+    with seeded(torch.device("cpu"), settings.train.seed, INITIAL):
+        network: Network = family.build(settings.model, tokenizer.vocab_size, tokenizer.closed)
+    counts = np.bincount(text.ids, minlength=tokenizer.vocab_size)
+    counts[START] = 0
+    if not cast(NeuralTrainSettings, settings.train).unigram:
+        counts = np.ones_like(counts)
+    cast(Head, network.head).prepare(torch.from_numpy(counts))
+    return network.to(device)
+
+
+def row_length(train: NeuralTrainSettings, network: Network, pairs: int) -> int:
+    """Positions of a row: as set, else the model's context, else a usual number, as far as there are."""
+    if train.length:
+        return train.length
+    context = network.context
+    if bptt.is_recurrent(network) or context is None or context < _LENGTH // 2:
+        return max(1, min(_LENGTH, pairs))
+    if context > pairs:
+        raise ConfigError(
+            f"'model.context' is {context:,} words, but the whole text has only {pairs:,}; set at most "
+            f"{max(1, pairs):,}, or give more text"
+        )
+    return context
+
+
+def _warm(network: Network, settings: RunSettings, text: Text, conditions: Conditions) -> Iterator[Event]:
+    start, family = conditions.start, cast(Any, settings.find_family())
+    assert start is not None
+    assert isinstance(start.model, NeuralLanguageModel)
+    place = str(start.folder.path if start.folder is not None else start.settings.name)
+    new = start_from(
+        network,
+        start.model.network,
+        (start.tokenizer, text.tokenizer),
+        lambda size: cast(Network, family.build(settings.model, size, text.tokenizer.closed)),
+        place,
+    )
+    yield Note(f"begins with the weights of {place}" + (f"; {new:,} words are new to it" if new else ""))
