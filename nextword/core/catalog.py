@@ -21,6 +21,12 @@ SLOTS: dict[str, dict[str, str]] = {
         "ngram": "nextword.ngram.family:FAMILY",
         "unbounded": "nextword.ngram.unbounded:FAMILY",
         "mixture": "nextword.models.mixing:FAMILY",
+        "window": "nextword.models.window:WINDOW",
+        "rnn": "nextword.models.recurrent:RNN",
+        "lstm": "nextword.models.recurrent:LSTM",
+        "gru": "nextword.models.recurrent:GRU",
+        "gru-torch": "nextword.models.recurrent:GRU_TORCH",
+        "mingru": "nextword.models.recurrent:MINGRU",
         "transformer": "nextword.models.transformer:TRANSFORMER",
     },
     # Classes with `fit` that make a `contracts.Tokenizer`.
@@ -51,7 +57,21 @@ SLOTS: dict[str, dict[str, str]] = {
         "beam": "nextword.decode.beam:Beam",
     },
     # The parts of a network: small classes in `blocks`; a variant is another class in its slot.
-    "cell": {},
+    # Recurrent layers: a `blocks.cells.Cell` of (inputs, hidden).
+    "cell": {
+        "rnn": "nextword.blocks.recurrent:RNN",
+        "lstm": "nextword.blocks.recurrent:LSTM",
+        "gru": "nextword.blocks.recurrent:GRU",
+        "gru-torch": "nextword.blocks.recurrent:TorchGRU",
+        "mingru": "nextword.blocks.recurrent:MinGRU",
+    },
+    # Between stacked recurrent layers: classes of (inputs, outputs).
+    "connection": {
+        "plain": "nextword.blocks.joins:PlainJoin",
+        "residual": "nextword.blocks.joins:ResidualJoin",
+        "dense": "nextword.blocks.joins:DenseJoin",
+        "highway": "nextword.blocks.joins:HighwayJoin",
+    },
     "activation": {
         "relu": "nextword.blocks.activations:relu",
         "relu2": "nextword.blocks.activations:relu2",

@@ -1,0 +1,141 @@
+"""Recurrent layers over all positions at once, as fast as a CPU allows; slot "cell".
+
+Each is a cell of `blocks.cells` with the same weights and another `read`: the cell's own, step by step, is
+its plain twin; a test holds one to the other. [IITD-1 "RNN Language Models": the same weights at every step]
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from nextword.blocks.cells import Cell, CellState, GRUCell, LSTMCell, MinGRUCell, RNNCell, TorchGRUCell
+from nextword.blocks.dropout import drop_weight
+from nextword.blocks.scan import scan
+from nextword.blocks.through_time import (
+    GRUFunction,
+    LSTMFunction,
+    RNNFunction,
+    TorchGRUFunction,
+    product_type,
+)
+
+
+def after_last(h_TBH: Tensor, h_BH: Tensor, lengths_B: Tensor | None) -> Tensor:
+    """The state after each row's last real word; ``h_BH``, the state before, where a row has none."""
+    if lengths_B is None:
+        return h_TBH[-1]
+    rows_B = torch.arange(len(lengths_B), device=h_TBH.device)
+    last_BH = h_TBH[(lengths_B - 1).clamp(min=0), rows_B]
+    return torch.where(lengths_B[:, None] > 0, last_BH, h_BH)
+
+
+def is_fused(x: Tensor) -> bool:
+    """Whether oneDNN has an LSTM for products of this type on this machine."""
+    kind = product_type(x)
+    if kind == torch.bfloat16:
+        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    return kind == torch.float32 and bool(torch._C._has_mkldnn)
+
+
+class FastLayer(Cell):
+    """What the layers below share: weight drop, and one word without a gradient as a single step."""
+
+    weight_drop: float = 0.0  # share of the weights from state to state dropped in training
+
+    def dropped(self, linear: nn.Linear) -> Tensor:
+        """The weight of a way from state to state, some of it dropped in training."""
+        return drop_weight(linear.weight, self.weight_drop if self.training else 0.0)
+
+    def read(
+        self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None = None
+    ) -> tuple[Tensor, CellState]:
+        """``h_TBH`` and the state after each row's last real word."""
+        if len(x_TBE) == 1 and lengths_B is None and not torch.is_grad_enabled():
+            after = self(x_TBE[0], state)
+            return after[0][None], after
+        return self.read_all(x_TBE, state, lengths_B)
+
+    def read_all(
+        self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None
+    ) -> tuple[Tensor, CellState]:
+        """All positions at once."""
+        raise NotImplementedError
+
+
+class RNN(FastLayer, RNNCell):
+    """The vanilla recurrent layer."""
+
+    def read_all(
+        self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None
+    ) -> tuple[Tensor, CellState]:
+        """All positions at once."""
+        (h_BH,) = state
+        x_to_h, h_weight = self.x_to_h, self.dropped(self.h_to_h)
+        h_TBH = RNNFunction.apply(x_TBE, h_BH, x_to_h.weight, x_to_h.bias, h_weight, self.activation)  # type: ignore[no-untyped-call]
+        return h_TBH, (after_last(h_TBH, h_BH, lengths_B),)
+
+
+class LSTM(FastLayer, LSTMCell):
+    """The LSTM layer: oneDNN's fused one, which works at the speed of its products; else our own."""
+
+    def __init__(self, inputs: int, hidden: int) -> None:
+        super().__init__(inputs, hidden)
+        self.register_buffer("no_bias_G", torch.zeros(4 * hidden), persistent=False)
+
+    no_bias_G: Tensor
+
+    def read_all(
+        self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None
+    ) -> tuple[Tensor, CellState]:
+        """All positions at once; the fused layer tells the last cell alone, so ragged rows take our own."""
+        h_BH, c_BH = state
+        x_to_gates, h_weight = self.x_to_gates, self.dropped(self.h_to_gates)
+        if lengths_B is None and is_fused(x_TBE):
+            weights = [x_to_gates.weight, h_weight, x_to_gates.bias, self.no_bias_G]
+            h_TBH, h_1BH, c_1BH = torch._VF.lstm(
+                x_TBE, (h_BH[None], c_BH[None]), weights, True, 1, 0.0, self.training, False, False
+            )
+            return h_TBH, (h_1BH[0].to(h_BH.dtype), c_1BH[0].to(c_BH.dtype))
+        h_TBH, c_TBH = LSTMFunction.apply(x_TBE, h_BH, c_BH, x_to_gates.weight, x_to_gates.bias, h_weight)  # type: ignore[no-untyped-call]
+        return h_TBH, (after_last(h_TBH, h_BH, lengths_B), after_last(c_TBH, c_BH, lengths_B))
+
+
+class GRU(FastLayer, GRUCell):
+    """The slide's GRU layer."""
+
+    def read_all(
+        self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None
+    ) -> tuple[Tensor, CellState]:
+        """All positions at once."""
+        (h_BH,) = state
+        gates, new = self.dropped(self.h_to_gates), self.dropped(self.h_to_new)
+        h_TBH = GRUFunction.apply(x_TBE, h_BH, self.x_to_all.weight, self.x_to_all.bias, gates, new)  # type: ignore[no-untyped-call]
+        return h_TBH, (after_last(h_TBH, h_BH, lengths_B),)
+
+
+class TorchGRU(FastLayer, TorchGRUCell):
+    """The library's GRU layer."""
+
+    def read_all(
+        self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None
+    ) -> tuple[Tensor, CellState]:
+        """All positions at once."""
+        (h_BH,) = state
+        x_to, h_weight, h_bias = self.x_to_gates, self.dropped(self.h_to_gates), self.h_to_gates.bias
+        h_TBH = TorchGRUFunction.apply(x_TBE, h_BH, x_to.weight, x_to.bias, h_weight, h_bias)  # type: ignore[no-untyped-call]
+        return h_TBH, (after_last(h_TBH, h_BH, lengths_B),)
+
+
+class MinGRU(FastLayer, MinGRUCell):
+    """The minimal GRU layer: gates of all positions first, then a scan."""
+
+    def read_all(
+        self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None
+    ) -> tuple[Tensor, CellState]:
+        """All positions at once."""
+        (h_BH,) = state
+        z_TBH, new_TBH = self.x_to_all(x_TBE).chunk(2, dim=-1)
+        z_TBH = torch.sigmoid(z_TBH.to(h_BH.dtype))
+        h_TBH = scan(1 - z_TBH, z_TBH * new_TBH, h_BH)
+        return h_TBH, (after_last(h_TBH, h_BH, lengths_B),)

@@ -1,0 +1,156 @@
+"""Recurrent language models: embeddings, stacked recurrent layers, a head; rnn, lstm, gru, gru-torch, mingru.
+
+[IITD-1 "A Simple RNN Language Model"], [IITD-2 "LSTM", "Gated Recurrent Units (GRUs)", "Multi-layer RNNs"].
+Dropout as in Zaremba et al. 2014 and Merity et al. 2017 (AWD-LSTM); tied embeddings: Press & Wolf 2017.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Literal, cast
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from nextword.blocks.cells import Cell
+from nextword.blocks.dropout import KINDS, WordDropout
+from nextword.blocks.embeddings import Embedding
+from nextword.blocks.heads import make_head
+from nextword.blocks.states import STARTS, State, pick, reset
+from nextword.core.catalog import find
+from nextword.core.contracts import START, UNKNOWN
+from nextword.core.errors import ConfigError
+from nextword.models.network import Network
+from nextword.models.neural import NeuralFamily, NeuralSettings
+
+
+class RecurrentSettings(NeuralSettings):
+    """What all recurrent families have."""
+
+    layers: int = Field(2, ge=1, le=64, description="stacked recurrent layers L")
+    hidden: int = Field(256, ge=1, le=2**16, description="size H of a layer's state")
+    embedding: int = Field(0, ge=0, le=2**16, description="size E of a word's vector; 0: as hidden")
+    connections: Literal["plain", "residual", "dense", "highway"] = Field(
+        "plain", description="between stacked layers: slot connection"
+    )
+    initial: Literal["zero", "learned"] = Field("zero", description="the state before the first word")
+    dropout_embedding: float = Field(0.0, ge=0, lt=1, description="share of the words' features dropped")
+    dropout_words: float = Field(0.0, ge=0, lt=1, description="share of the vocabulary dropped in a batch")
+    dropout_kind: Literal["locked", "plain"] = Field(
+        "locked", description="locked: the same features at all positions of a row"
+    )
+    bidirectional: bool = Field(False, description="refused: it would see the word it has to predict")
+
+    @model_validator(mode="after")
+    def _reads_forwards(self) -> RecurrentSettings:
+        if self.bidirectional:
+            raise ConfigError(
+                "'model.bidirectional' is true, but a bidirectional language model would see the word it has "
+                "to predict; leave it at false"
+            )
+        return self
+
+    def cell_options(self) -> dict[str, Any]:
+        """What the cell of this family is told beside its sizes."""
+        return {}
+
+
+class GatedSettings(RecurrentSettings):
+    """Families whose state goes through weights on its way to the next."""
+
+    dropout_weight: float = Field(0.0, ge=0, lt=1, description="share of state-to-state weights dropped")
+
+
+class RNNSettings(GatedSettings):
+    """The vanilla network."""
+
+    activation: Literal["tanh", "relu", "sigmoid", "identity"] = Field("tanh", description="σ of the cell")
+
+    def cell_options(self) -> dict[str, Any]:
+        """Its σ."""
+        return {"activation": self.activation}
+
+
+class RecurrentNetwork(Network):
+    """Reads any number of words; all that is known of them is a state of fixed size for each layer."""
+
+    context = None
+
+    def __init__(self, name: str, settings: RecurrentSettings, vocab_size: int, closed: bool) -> None:
+        super().__init__()
+        embedding = settings.embedding or settings.hidden
+        self.vocab_size, self.carries = vocab_size, settings.carry
+        self.embedding = Embedding(vocab_size, embedding)
+        self.layers, self.joins, width = _stack(name, settings, embedding)
+        begin = STARTS[settings.initial]
+        self.starts = nn.ModuleList(begin(settings.hidden, cast(Cell, cell).parts) for cell in self.layers)
+        drop = KINDS[settings.dropout_kind]
+        self.drop_words = WordDropout(settings.dropout_words)
+        self.drop_embedding = drop(settings.dropout_embedding)
+        self.drop = drop(settings.dropout)
+        fits = not settings.tied or width == embedding
+        self.fit: nn.Module = nn.Identity() if fits else nn.Linear(width, embedding, bias=False)
+        self.width = width if fits else embedding
+        forbidden = (START, UNKNOWN) if closed else (START,)
+        tied_VE = self.embedding.weight_VE if settings.tied else None
+        self.head = make_head(settings.head, self.width, vocab_size, forbidden, tied_VE)
+
+    def start(self, batch: int) -> State:
+        """Every layer's first state: zero, or what was learnt."""
+        return tuple(start(batch) for start in self.starts)
+
+    def reset(self, state: State, rows_B: Tensor) -> State:
+        """Rows that are True have read nothing again."""
+        return reset(state, self.start(1), rows_B)
+
+    def reorder(self, state: State, rows_B: Tensor) -> State:
+        """These rows."""
+        return pick(state, rows_B)
+
+    def read(
+        self, ids_BT: Tensor, state: State, lengths_B: Tensor | None = None
+    ) -> tuple[Tensor, State]:
+        """Layer by layer, all positions of a layer at once; positions come first inside."""
+        if ids_BT.shape[1] == 0:
+            return torch.zeros(*ids_BT.shape, self.width, dtype=self.dtype, device=self.device), state
+        x_TBE = self._embed(ids_BT.T, lengths_B)
+        after = []
+        for layer, join, before in zip(self.layers, self.joins, state, strict=True):
+            h_TBH, now = cast(Cell, layer).read(x_TBE, before, lengths_B)
+            x_TBE = self.drop(join(x_TBE, h_TBH))
+            after.append(now)
+        features_BTD: Tensor = self.fit(x_TBE).transpose(0, 1)
+        return features_BTD, tuple(after)
+
+    def _embed(self, ids_TB: Tensor, lengths_B: Tensor | None) -> Tensor:
+        """The words' vectors; what stands past a row's end is 0 and not looked up."""
+        pads_TB = None
+        if lengths_B is not None:
+            pads_TB = torch.arange(len(ids_TB), device=ids_TB.device)[:, None] >= lengths_B
+            ids_TB = ids_TB.masked_fill(pads_TB, 0)
+        x_TBE: Tensor = self.drop_words(self.embedding(ids_TB), ids_TB, self.vocab_size)
+        if pads_TB is not None:
+            x_TBE = x_TBE.masked_fill(pads_TB[..., None], 0.0)
+        return self.drop_embedding(x_TBE)
+
+
+def _stack(name: str, settings: RecurrentSettings, width: int) -> tuple[nn.ModuleList, nn.ModuleList, int]:
+    """The layers, what joins each to the next, and the width at the top."""
+    layers, joins = nn.ModuleList(), nn.ModuleList()
+    for _ in range(settings.layers):
+        layer = find("cell", name)(width, settings.hidden, **settings.cell_options())
+        layer.weight_drop = getattr(settings, "dropout_weight", 0.0)
+        join = find("connection", settings.connections)(width, settings.hidden)
+        width = join.width
+        layers.append(layer)
+        joins.append(join)
+    return layers, joins, width
+
+
+DEFAULTS: dict[str, Any] = {"train.rate": 5e-3}
+RNN = NeuralFamily("rnn", RNNSettings, partial(RecurrentNetwork, "rnn"), {"train.rate": 2e-3})
+LSTM = NeuralFamily("lstm", GatedSettings, partial(RecurrentNetwork, "lstm"), DEFAULTS)
+GRU = NeuralFamily("gru", GatedSettings, partial(RecurrentNetwork, "gru"), DEFAULTS)
+GRU_TORCH = NeuralFamily("gru-torch", GatedSettings, partial(RecurrentNetwork, "gru-torch"), DEFAULTS)
+MINGRU = NeuralFamily("mingru", RecurrentSettings, partial(RecurrentNetwork, "mingru"), DEFAULTS)

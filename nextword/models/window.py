@@ -1,0 +1,126 @@
+"""The fixed-window neural language model (Bengio et al. 2003): the last n - 1 words, one hidden layer.
+
+[IITD-1 "A Fixed-window Neural Language Model"]: e = [e(1); …], h = f(W e + b_1), ŷ = softmax(U h + b_2).
+Bengio's direct connections add W' e to the scores: the head then reads [h; e].
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from nextword.blocks.dropout import Dropout
+from nextword.blocks.embeddings import Embedding
+from nextword.blocks.heads import make_head
+from nextword.blocks.states import State, pick
+from nextword.core.catalog import find
+from nextword.core.contracts import START, UNKNOWN
+from nextword.models.network import Network
+from nextword.models.neural import NeuralFamily, NeuralSettings
+
+
+class WindowSettings(NeuralSettings):
+    """The window model."""
+
+    context: int = Field(8, ge=1, le=4096, description="words of the window, n - 1")
+    embedding: int = Field(128, ge=1, le=2**16, description="size E of a word's vector")
+    hidden: int = Field(256, ge=1, le=2**16, description="size H of the hidden layer")
+    activation: str = Field("tanh", description="f of the hidden layer: slot activation")
+    direct: bool = Field(False, description="connections from the words straight to the output")
+
+
+class WindowNetwork(Network):
+    """Reads the last words alone; a place where no word stood yet holds a vector of its own, "nothing"."""
+
+    def __init__(self, settings: WindowSettings, vocab_size: int, closed: bool) -> None:
+        super().__init__()
+        self.vocab_size, self.context, self.carries = vocab_size, settings.context, settings.carry
+        self.nothing = vocab_size
+        self.embedding = Embedding(vocab_size, settings.embedding, extra=1)
+        words = settings.context * settings.embedding
+        self.words_to_hidden = nn.Linear(words, settings.hidden)
+        self.activation = find("activation", settings.activation)
+        nn.init.xavier_uniform_(self.words_to_hidden.weight)
+        nn.init.zeros_(self.words_to_hidden.bias)
+        self.drop = Dropout(settings.dropout)
+        self.top = (Direct if settings.direct else HiddenAlone)(words, settings.hidden)
+        width = self.top.width
+        fits = not settings.tied or width == settings.embedding
+        self.fit: nn.Module = nn.Identity() if fits else nn.Linear(width, settings.embedding, bias=False)
+        self.width = width if fits else settings.embedding
+        forbidden = (START, UNKNOWN) if closed else (START,)
+        tied_VE = self.embedding.weight_VE if settings.tied else None
+        self.head = make_head(settings.head, self.width, vocab_size, forbidden, tied_VE)
+
+    def start(self, batch: int) -> State:
+        """Windows that hold nothing."""
+        assert self.context is not None
+        return (torch.full((batch, self.context), self.nothing, device=self.device),)
+
+    def reorder(self, state: State, rows_B: Tensor) -> State:
+        """These rows."""
+        return pick(state, rows_B)
+
+    def read(self, ids_BT: Tensor, state: State, lengths_B: Tensor | None = None) -> tuple[Tensor, State]:
+        """All positions at once: a window over the last words and these.
+
+        START begins anew: what stood before it is not seen, so that a text in one stream with others is read
+        as it is read alone.
+        """
+        (before_BC,) = state
+        (B, C), T = before_BC.shape, ids_BT.shape[1]
+        if T == 0:
+            return torch.zeros(B, 0, self.width, dtype=self.dtype, device=self.device), state
+        if lengths_B is not None:
+            pads_BT = torch.arange(T, device=ids_BT.device) >= lengths_B[:, None]
+            ids_BT = ids_BT.masked_fill(pads_BT, self.nothing)
+        windows_BTC = self._windows(torch.cat([before_BC, ids_BT], dim=1), C)
+        if lengths_B is None:
+            return self._features(windows_BTC), (windows_BTC[:, -1],)
+        last_BC = windows_BTC[torch.arange(B, device=ids_BT.device), (lengths_B - 1).clamp(min=0)]
+        after_BC = torch.where(lengths_B[:, None] > 0, last_BC, before_BC)
+        return self._features(windows_BTC), (after_BC,)
+
+    def _windows(self, words_BS: Tensor, C: int) -> Tensor:
+        """The C words up to each of the last S - C positions; nothing in the places before a START."""
+        places_S = torch.arange(words_BS.shape[1], device=words_BS.device)
+        begin_BS = torch.where(words_BS == START, places_S, -1).cummax(dim=1).values
+        is_past_BTC = places_S.unfold(0, C, 1)[1:] < begin_BS[:, C:, None]
+        return words_BS.unfold(1, C, 1)[:, 1:].masked_fill(is_past_BTC, self.nothing)
+
+    def _features(self, windows_BTC: Tensor) -> Tensor:
+        e_BTX = self.embedding(windows_BTC).flatten(2)  # e = [e(1); …; e(n-1)]
+        h_BTH = self.drop(self.activation(self.words_to_hidden(e_BTX)))  # h = f(W e + b_1)
+        features_BTD: Tensor = self.fit(self.top(h_BTH, e_BTX))
+        return features_BTD
+
+
+class HiddenAlone(nn.Module):
+    """The head reads h."""
+
+    def __init__(self, words: int, hidden: int) -> None:
+        super().__init__()
+        self.width = hidden
+
+    def forward(self, h_BTH: Tensor, e_BTX: Tensor) -> Tensor:
+        """h."""
+        return h_BTH
+
+
+class Direct(nn.Module):
+    """The head reads [h; e]: U h + W' e (Bengio et al. 2003, equation 1)."""
+
+    def __init__(self, words: int, hidden: int) -> None:
+        super().__init__()
+        self.width = hidden + words
+
+    def forward(self, h_BTH: Tensor, e_BTX: Tensor) -> Tensor:
+        """[h; e]."""
+        return torch.cat([h_BTH, e_BTX], dim=-1)
+
+
+DEFAULTS: dict[str, Any] = {"train.rate": 3e-3}
+WINDOW = NeuralFamily("window", WindowSettings, WindowNetwork, DEFAULTS)
