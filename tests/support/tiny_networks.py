@@ -1,0 +1,68 @@
+"""Small networks for tests of the trainer: a recurrent one and one that looks at the last word only."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from nextword.blocks import states
+from nextword.blocks.heads import SoftmaxHead
+from nextword.models.network import Network
+from nextword.models.neural import NeuralFamily, NeuralSettings
+
+
+class TinyRNN(Network):
+    """h(t) = tanh(W h(t-1) + E x(t)), with dropout between h and the head."""
+
+    def __init__(self, vocab_size: int = 11, width: int = 6, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.vocab_size, self.width, self.context, self.carries = vocab_size, width, None, True
+        self.embedding = nn.Embedding(vocab_size, width)
+        self.hidden = nn.Linear(width, width)
+        self.drop = nn.Dropout(dropout)
+        self.head = SoftmaxHead(width, vocab_size, (1,))
+
+    def start(self, batch):
+        return (torch.zeros(batch, self.width, dtype=self.dtype),)
+
+    def read(self, ids_BT, state, lengths_B=None):
+        (h_BH,) = state
+        found = []
+        for at in range(ids_BT.shape[1]):
+            new_BH = torch.tanh(self.hidden(h_BH) + self.embedding(ids_BT[:, at]))
+            is_real_B1 = True if lengths_B is None else (at < lengths_B)[:, None]
+            h_BH = torch.where(torch.as_tensor(is_real_B1), new_BH, h_BH)
+            found.append(self.drop(h_BH))
+        return torch.stack(found, dim=1), (h_BH,)
+
+    def reorder(self, state, rows_B):
+        return states.pick(state, rows_B)
+
+    def reset(self, state, rows_B):
+        return states.reset(state, self.start(1), rows_B)
+
+
+class TinyBigram(Network):
+    """The feature of a word is its embedding: no state to speak of."""
+
+    def __init__(self, vocab_size: int = 11, width: int = 6) -> None:
+        super().__init__()
+        self.vocab_size, self.width, self.context, self.carries = vocab_size, width, 1, True
+        self.embedding = nn.Embedding(vocab_size, width)
+        self.head = SoftmaxHead(width, vocab_size, (1,))
+
+    def start(self, batch):
+        return ()
+
+    def read(self, ids_BT: Tensor, state, lengths_B=None):
+        return self.embedding(ids_BT), state
+
+    def reorder(self, state, rows_B):
+        return state
+
+
+def _tiny(settings, vocab_size, closed):
+    return TinyRNN(vocab_size, 8, settings.dropout)
+
+
+FAMILY = NeuralFamily("tiny", NeuralSettings, _tiny, {"train.rate": 0.01})

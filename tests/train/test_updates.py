@@ -1,0 +1,201 @@
+"""One update of the weights: accumulation, clipping, optimisers, averages, precision, randomness."""
+
+import numpy as np
+import pytest
+import torch
+from tiny_networks import TinyRNN
+
+from nextword.core.errors import ConfigError
+from nextword.data.batches import Batch
+from nextword.train.neural import averaging, clip, precision, threads
+from nextword.train.neural.learning import Learner
+from nextword.train.neural.loop import Job, begin
+from nextword.train.neural.optimizers import FloatMuon, make_optimizer, orthogonal, split_weights
+from nextword.train.neural.randomness import seeded
+from nextword.train.neural_settings import NeuralTrainSettings
+
+CPU = torch.device("cpu")
+
+
+class NoSource:
+    per_epoch, tokens = 1, 0
+
+    def batches(self, epoch, start=0):
+        return iter(())
+
+
+def network(**about):
+    with seeded(CPU, 0):
+        return TinyRNN(**about)
+
+
+def batch(B, T, seed, holes=0.0):
+    random = np.random.default_rng(seed)
+    ids = random.integers(2, 11, (B, T + 1))
+    targets = np.where(random.random((B, T)) < holes, -1, ids[:, 1:])
+    return Batch(ids[:, :-1].copy(), targets, None)
+
+
+def learn(model, batches, **about):
+    settings = NeuralTrainSettings(**about)
+    state = begin(Job(model, settings, NoSource()))
+    learned = Learner(settings, torch.float32, carries=False).update(state, batches)
+    return learned, torch.cat([weight.detach().flatten() for weight in model.parameters()])
+
+
+def test_accumulated_batches_are_one_large_batch_each_word_weighing_the_same():
+    parts = [batch(3, 5, 1, holes=0.7), batch(3, 5, 2, holes=0.1)]
+    joined = Batch(*(np.concatenate([getattr(p, n) for p in parts]) for n in ("inputs_BT", "targets_BT")))
+    one, two = (
+        learn(network().double(), given, optimizer="sgd", rate=1.0, clip=0) for given in ([joined], parts)
+    )
+    assert torch.allclose(one[1], two[1], atol=1e-12)
+    assert one[0].loss == pytest.approx(two[0].loss)
+    assert one[0].tokens == two[0].tokens == sum(part.tokens for part in parts)
+
+
+def test_reported_loss_is_nats_per_token():
+    model, given = network(), batch(2, 4, 0)
+    features, _ = model.read(torch.from_numpy(given.inputs_BT), model.start(2))
+    logp = model.head.log_probs(features.flatten(0, 1))
+    expected = -logp.gather(1, torch.from_numpy(given.targets_BT).flatten()[:, None]).mean().detach()
+    assert learn(model, [given])[0].loss == pytest.approx(float(expected), rel=1e-6)
+
+
+def test_gradient_is_cut_to_its_length_and_the_length_before_is_told():
+    model = network()
+    for weight in model.parameters():
+        weight.grad = torch.full_like(weight, 3.0)
+    before = torch.cat([weight.grad.flatten() for weight in model.parameters()])
+    norm = clip.clip([*model.parameters()], 1.0)
+    after = torch.cat([weight.grad.flatten() for weight in model.parameters()])
+    assert float(norm) == pytest.approx(float(before.norm()))
+    assert float(after.norm()) == pytest.approx(1.0, rel=1e-4)
+    assert torch.allclose(after * before.norm(), before, rtol=1e-4)
+    assert float(clip.clip([*model.parameters()], 0.0)) == pytest.approx(1.0, rel=1e-4)
+
+
+def test_only_matrices_decay():
+    model = network()
+    matrices, rest = split_weights(model)
+    assert {id(weight) for weight in matrices} == {id(model.hidden.weight), id(model.head.weight_VD)}
+    assert id(model.embedding.weight) in {id(weight) for weight in rest}
+    assert len(matrices) + len(rest) == len([*model.parameters()])
+
+
+def test_muon_takes_hidden_matrices_and_adamw_the_rest():
+    model = network()
+    muon, adam = make_optimizer(model, NeuralTrainSettings(optimizer="muon")).rules
+    assert [id(w) for group in muon.param_groups for w in group["params"]] == [id(model.hidden.weight)]
+    assert isinstance(adam, torch.optim.AdamW)
+    assert sum(len(group["params"]) for group in adam.param_groups) == len([*model.parameters()]) - 1
+
+
+def test_our_muon_agrees_with_torch_s_up_to_bf16():
+    with seeded(CPU, 3):
+        start, gradients = torch.randn(12, 20), [torch.randn(12, 20) for _ in range(5)]
+    ours, theirs = (torch.nn.Parameter(start.clone()) for _ in range(2))
+    rules = (
+        FloatMuon([ours], lr=0.01, weight_decay=0.1),
+        torch.optim.Muon([theirs], lr=0.01, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"),
+    )
+    for gradient in gradients:
+        for weight, rule in zip((ours, theirs), rules, strict=True):
+            weight.grad = gradient.clone()
+            rule.step()
+    assert (ours - theirs).norm() < 0.02 * (theirs - start).norm()
+
+
+def test_orthogonal_has_singular_values_near_one():
+    with seeded(CPU, 4):
+        found = torch.linalg.svdvals(orthogonal(torch.randn(9, 30)))
+    assert float(found.min()) > 0.5
+    assert float(found.max()) < 1.3
+
+
+@pytest.mark.parametrize("name", ["sgd", "adamw", "muon"])
+def test_every_optimizer_learns(name):
+    model, given = network(), [batch(4, 8, 0)]
+    settings = NeuralTrainSettings(
+        optimizer=name, rate=0.5 if name == "sgd" else 0.02, steps=40, momentum=0.5
+    )
+    state = begin(Job(model, settings, NoSource()))
+    learner = Learner(settings, torch.float32, carries=False)
+    losses = [learner.update(state, given).loss for _ in range(40)]
+    assert losses[-1] < 0.8 * losses[0]
+
+
+def test_label_smoothing_raises_the_loss_of_a_sure_model():
+    plain, smooth = (learn(network(), [batch(3, 6, 0)], smoothing=s)[0].loss for s in (0.0, 0.2))
+    assert smooth != plain
+
+
+def test_random_numbers_follow_from_seed_and_step_and_leave_the_caller_s_alone():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    with seeded(CPU, 1, 2):
+        first = torch.rand(4)
+    assert torch.equal(torch.rand(3), expected)
+    with seeded(CPU, 1, 2):
+        assert torch.equal(torch.rand(4), first)
+    with seeded(CPU, 1, 3):
+        assert not torch.equal(torch.rand(4), first)
+
+
+def test_moving_average_follows_the_weights_and_forgets_the_start():
+    model = network()
+    averages = averaging.copy_weights(model)
+    for step in range(1, 200):
+        with torch.no_grad():
+            model.hidden.weight.fill_(1.0)
+        averaging.follow(averages, model, 0.9, step)
+    assert torch.allclose(averages["hidden.weight"], torch.ones(6, 6), atol=1e-4)
+    with averaging.swapped(model, {name: torch.zeros_like(t) for name, t in averages.items()}):
+        assert not model.hidden.weight.any()
+    assert torch.equal(model.hidden.weight, torch.ones(6, 6))
+
+
+def test_mean_of_several_weights():
+    found = averaging.mean([{"a": torch.tensor([1.0, 3.0])}, {"a": torch.tensor([3.0, 5.0])}])
+    assert found["a"].tolist() == [2.0, 4.0]
+
+
+def test_shared_weights_are_copied_once():
+    model = network()
+    model.head.weight_VD = model.embedding.weight
+    copies = averaging.copy_weights(model)
+    assert copies["head.weight_VD"] is copies["embedding.weight"]
+    averaging.put_weights(model, {name: tensor + 1 for name, tensor in copies.items()})
+    assert torch.equal(model.embedding.weight, copies["embedding.weight"] + 1)
+
+
+def test_bf16_products_learn_nearly_the_same():
+    found = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        model, settings = network(), NeuralTrainSettings(steps=5)
+        state = begin(Job(model, settings, NoSource()))
+        learner = Learner(settings, dtype, carries=False)
+        found[dtype] = [learner.update(state, [batch(4, 8, 0)]).loss for _ in range(5)]
+    assert found[torch.bfloat16] == pytest.approx(found[torch.float32], rel=0.03)
+
+
+def test_precision_follows_settings_and_flags():
+    assert precision.choose_type("bf16", CPU) == torch.bfloat16
+    native = torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    assert precision.choose_type("auto", CPU) == (torch.bfloat16 if native else torch.float32)
+
+
+def test_device_that_is_not_there_gets_one_sentence():
+    missing = next(name for name, there in (("cuda", torch.cuda.is_available()), ("mps", False)) if not there)
+    with pytest.raises(ConfigError, match=f"'--device {missing}' is not to be had on this machine"):
+        precision.find_device(missing)
+    assert precision.find_device("cpu") == CPU
+
+
+def test_threads_are_set_and_set_back():
+    before = torch.get_num_threads()
+    with threads.using(1) as used:
+        assert used == torch.get_num_threads() == 1
+    assert torch.get_num_threads() == before
+    assert threads.allowed() >= 1
