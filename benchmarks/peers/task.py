@@ -46,7 +46,7 @@ class Task:
 
     @property
     def operations(self) -> float:
-        """Of one step: 2 for each weight and word, twice as many again on the way back; attention comes on top."""
+        """Of one step: 2 for each weight and word, twice as many on the way back; attention on top."""
         attention = 0 if self.kind == "lstm" else 12 * self.layers * self.width * self.length / 2
         return self.tokens * (6.0 * self.matrix_weights + attention)
 

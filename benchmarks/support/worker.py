@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from peers.task import Task
 
 HERE = Path(__file__).resolve().parents[1]
 
@@ -43,11 +48,12 @@ def serve(peer: str, task_json: str) -> None:
 class Worker:
     """The driver's end."""
 
-    def __init__(self, peer: str, task: object) -> None:
-        command = [sys.executable, "-m", "support.worker", peer, task.to_json()]  # type: ignore[attr-defined]
+    def __init__(self, peer: str, task: Task, threads: int = 0) -> None:
+        command = [sys.executable, "-m", "support.worker", peer, task.to_json()]
+        environment = {**os.environ, **({"OMP_NUM_THREADS": str(threads)} if threads else {})}
         self.peer = peer
         self.process = subprocess.Popen(
-            command, cwd=HERE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command, cwd=HERE, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def run(self, steps: int) -> dict:

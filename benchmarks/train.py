@@ -1,0 +1,154 @@
+"""Training speed against loops in the manner of PyTorch's example and nanoGPT, `transformers` and `litgpt`.
+
+    python benchmarks/train.py [--only lstm-200,lstm-650,lstm-200-adaptive,gpt-384,gpt-128,scan]
+                               [--rounds 5] [--seconds 6] [--batch 8] [--threads 0]
+
+Everybody is a process of its own at stock settings; they take turns, and a figure is the median of the turns,
+in wall time and in CPU time (all threads). `of peak`: operations of the model's matrices a second, as a share
+of what a 2048 x 2048 product of float32 reaches in the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from peers.gemm import Peer as Gemm
+from peers.task import Task
+from support import texts
+from support.worker import Worker
+
+WORDS = ["text.tokenizer=words", "text.unknown=literal"]
+SGD = ["train.optimizer=sgd", "train.schedule=constant", "train.warmup=0", "train.clip=0.25", "train.decay=0"]
+ADAMW = ["train.optimizer=adamw", "train.betas=[0.9,0.99]", "train.weight_decay=0.1", "train.clip=1"]
+GPT2 = [
+    "model.position=learned",
+    "model.norm=layernorm",
+    "model.ffn=gelu",
+    "model.qk_norm=none",
+    "model.init=gpt2",
+]
+ROWS = ("lstm-200", "lstm-650", "lstm-200-adaptive", "lstm-650-adaptive", "gpt-384", "gpt-128")
+NAMES = {
+    "example": "PyTorch example's loop", "nano": "nanoGPT's loop", "hugging": "transformers", "lit": "litgpt",
+    "ours": "nextword", "plain": "nextword, its own defaults",
+}  # fmt: skip
+
+
+class Bench:
+    """The texts as files, and the rows."""
+
+    def __init__(self, work: Path, args: argparse.Namespace) -> None:
+        self.work, self.args = work, args
+
+    def save(self, name: str, ids: np.ndarray) -> str:
+        """Where every process finds the ids."""
+        path = self.work / f"{name}.npy"
+        np.save(path, ids)
+        return str(path)
+
+    def lstm(self, width: int, head: str = "softmax") -> None:
+        """WikiText-2 words, 2 layers, 20 columns of 35 words."""
+        folder = texts.corpus_folder("wikitext2")
+        found = texts.words(*(folder / f"{split}.txt" for split in ("train", "valid", "test")))
+        task = Task(
+            self.save("words", found.train), found.vocab, "lstm", 2, width, batch=20, length=35,
+            dropout=0.2, rate=20.0 if head == "softmax" else 4.0, text=str(folder / "train.txt"),
+            options=["lstm", "model.tied=false", f"model.head={head}", *WORDS, *SGD],
+        )  # fmt: skip
+        note = "" if head == "softmax" else ", ours with the adaptive softmax"
+        self.row(f"LSTM 2x{width}, {found.vocab:,} words, B 20, T 35{note}", task, ["example"])
+
+    def gpt(self, layers: int, width: int, heads: int, length: int, batch: int, peers: list[str]) -> None:
+        """Characters of tiny Shakespeare."""
+        path = texts.corpus_folder("tinyshakespeare") / "input.txt"
+        found = texts.characters(path, path)
+        task = Task(
+            self.save("characters", found.train), found.vocab, "gpt", layers, width, heads, batch, length,
+            dropout=0.0, rate=1e-3, text=str(path),
+            options=["transformer", f"model.context={length}", f"model.heads={heads}",
+                     "text.tokenizer=characters", *GPT2, *ADAMW],
+        )  # fmt: skip
+        self.row(f"GPT {layers}x{width}, T {length}, B {batch}", task, peers, own_defaults=True)
+
+    def row(self, title: str, task: Task, peers: list[str], own_defaults: bool = False) -> None:
+        """All take turns; one line each."""
+        task = replace(task, steps=1_000_000)  # schedules stay at their height
+        if self.args.threads:
+            task = replace(task, options=[*task.options, f"train.threads={self.args.threads}"])
+        tasks = dict.fromkeys(["ours", *peers, "gemm"], task)
+        if own_defaults:
+            tasks["plain"] = replace(task, options=[o for o in task.options if o not in GPT2])
+        threads = self.args.threads
+        workers = {n: Worker("ours" if n == "plain" else n, each, threads) for n, each in tasks.items()}
+        turns = dict.fromkeys(workers, 2)
+        for name, worker in workers.items():
+            first = worker.run(2)["wall"] / 2  # memory, kernels and threads are there afterwards
+            again = worker.run(2)["wall"] / 2
+            turns[name] = max(1, round(self.args.seconds / min(first, again)))
+        found: dict[str, list[tuple[float, float]]] = {name: [] for name in workers}
+        for _ in range(self.args.rounds):
+            for name, worker in workers.items():
+                took = worker.run(turns[name])
+                found[name].append((took["wall"] / turns[name], took["cpu"] / turns[name]))
+        for worker in workers.values():
+            worker.close()
+        report(title, task, {name: median(times) for name, times in found.items()})
+
+
+def median(times: list[tuple[float, float]]) -> tuple[float, float]:
+    """Of wall and of CPU seconds a step."""
+    wall, cpu = (statistics.median(column) for column in zip(*times, strict=True))
+    return wall, cpu
+
+
+def report(title: str, task: Task, seconds: dict[str, tuple[float, float]]) -> None:
+    """Tokens a second, the share of the peak, and how many times as fast we are."""
+    peak = Gemm.operations / seconds.pop("gemm")[0]
+    print(f"\n{title}: {task.operations / 1e9:.1f} GFLOP a step; GEMM peak {peak / 1e9:.0f} GFLOP/s")
+    print(
+        f"{'':<28}{'tokens/s':>10}{'ms a step':>11}{'CPU ms':>9}{'of peak':>9}{'ours x wall':>13}{'x CPU':>7}"
+    )
+    wall, cpu = seconds["ours"]
+    for name, (each, used) in seconds.items():
+        ratio = "" if name == "ours" else f"{each / wall:>13.2f}{used / cpu:>7.2f}"
+        print(
+            f"{NAMES[name]:<28}{task.tokens / each:>10,.0f}{1000 * each:>11.1f}{1000 * used:>9.1f}"
+            f"{task.operations / each / peak:>9.0%}{ratio}",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Run the rows that were asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", default="lstm-200,lstm-650,lstm-200-adaptive,lstm-650-adaptive,gpt-384,gpt-128"
+    )
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=6.0, help="of one turn")
+    parser.add_argument("--threads", type=int, default=0, help="of everybody; 0: as each decides")
+    parser.add_argument("--batch", type=int, default=8, help="rows of the GPT 6x384")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        bench = Bench(Path(name), args)
+        rows = {
+            "lstm-200": lambda: bench.lstm(200),
+            "lstm-650": lambda: bench.lstm(650),
+            "lstm-200-adaptive": lambda: bench.lstm(200, "adaptive"),
+            "lstm-650-adaptive": lambda: bench.lstm(650, "adaptive"),
+            "gpt-384": lambda: bench.gpt(6, 384, 6, 256, args.batch, ["nano", "lit", "hugging"]),
+            "gpt-128": lambda: bench.gpt(4, 128, 4, 64, 12, ["nano", "lit", "hugging"]),
+        }
+        for each in args.only.split(","):
+            rows[each]()
+
+
+if __name__ == "__main__":
+    main()
