@@ -13,7 +13,7 @@ from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
 from nextword.models import presets
 from nextword.train.auto import choose
-from nextword.train.settings import RunSettings, groups_of, plan
+from nextword.train.settings import RunSettings, groups_of, is_neural, plan
 
 # What is compared where nothing is named: every smoothing, the default last; with minutes the families.
 SMOOTHINGS = (
@@ -68,7 +68,7 @@ def entries(
         raise ConfigError(f"'seeds' is {seeds}; it must be 1 or more")
     names = _names(models, sets, timed)
     known = {name: _known(name, sets) for name in names}
-    _check_sets(names, sets, known)
+    _check_sets(names, sets)
     neural = {name: is_neural(_family(name)) for name in names}
     mixes = any(_family(name).name == MIXTURE for name in names)
     found = []
@@ -86,11 +86,6 @@ def entries(
     return tuple(found)
 
 
-def is_neural(family: Any) -> bool:
-    """Whether a family has weights that a trainer learns in the time it gets."""
-    return bool(getattr(family, "is_neural", False))
-
-
 def _names(models: Sequence[str], sets: Mapping[str, Any], timed: bool) -> list[str]:
     """The models that were named, each once; `auto` is the one it chooses."""
     named = (name.strip() for name in models if name.strip())
@@ -104,15 +99,22 @@ def _family(name: str) -> Any:
 
 def _known(name: str, sets: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that this model has: `model.order` is for n-grams, `model.layers` for networks."""
-    allowed = set(config.keys(groups_of(_family(name))))
+    allowed = _keys(name)
     return {key: value for key, value in sets.items() if key in allowed}
 
 
-def _check_sets(names: Sequence[str], sets: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    """A setting that no model has is a mistake; the first model says what it has."""
-    for key, value in sets.items():
-        if not any(key in each for each in known.values()):
-            plan(names[0], sets={key: value})
+def _check_sets(names: Sequence[str], sets: Mapping[str, Any]) -> None:
+    """A setting that no model has is a mistake."""
+    allowed = dict.fromkeys(key for name in names for key in _keys(name))
+    for key in sets:
+        if key not in allowed:
+            near = [each for each in allowed if each.partition(".")[0] == key.partition(".")[0]]
+            told = f"'{key}' is a setting of none of the models"
+            raise ConfigError(catalog.unknown(told, key, near or allowed))
+
+
+def _keys(name: str) -> list[str]:
+    return config.keys(groups_of(_family(name)))
 
 
 def _tokenizer(names: Sequence[str], neural: Mapping[str, bool], mixes: bool) -> str | None:

@@ -32,8 +32,8 @@ def page(found: Sequence[Standing], growth: Growth | None, about: str) -> Page:
 
 
 def _table(made: Page, found: Sequence[Standing]) -> None:
-    made.table(table(found))
-    told = []
+    made.table(table(found, notes=False))
+    told = [f"{each.name}: {each.note}." for each in found if each.note]
     if any(each.first.bits_per_byte is None for each in found):
         told.append("A dash is infinite: the model calls something impossible that did happen.")
     if unknown := max((each.first.unknown_rate for each in found), default=0.0):

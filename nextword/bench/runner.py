@@ -15,6 +15,8 @@ from nextword.bench.tokenizers import with_file
 from nextword.core.events import Done, Event, Note, Stage
 from nextword.core.newrun import new_run
 from nextword.train import saved
+from nextword.train.budget import Clock
+from nextword.train.conditions import Conditions
 from nextword.train.fit import fit
 
 _COMPILED = "compiled"  # a note with this word says that the time is not the model's own
@@ -45,10 +47,11 @@ def _train(
     """
     began, cold = time.perf_counter(), False
     tune = contest.tune if entry.is_neural else None
+    conditions = Conditions(Clock.minutes(contest.minutes)) if entry.is_neural else None
     limit = math.inf if contest.minutes is None or entry.is_neural else contest.minutes * 60
     try:
         with new_run(folder, overwrite=True) as new:
-            for event in fit(with_file(contest, entry), contest.train, tune, new):
+            for event in fit(with_file(contest, entry), contest.train, tune, new, conditions):
                 if time.perf_counter() - began > limit:
                     raise _TimeOver
                 if isinstance(event, Done):

@@ -17,6 +17,8 @@ from nextword.evaluate.page import Cell, Table
 from nextword.evaluate.significance import LEVEL, Test, against, holm, spread
 from nextword.evaluate.svg import number
 
+TINY = 0.0005  # bits per byte that nobody would call a difference
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -60,8 +62,8 @@ class Standing:
 
     @property
     def as_good(self) -> bool:
-        """Whether the test does not tell it from the best."""
-        return self.p is not None and self.p >= LEVEL
+        """Whether the test does not tell it from the best, or by less than anybody would see."""
+        return self.test is not None and self.p is not None and (self.p >= LEVEL or self.test.behind < TINY)
 
     @property
     def verdict(self) -> str:
@@ -144,25 +146,22 @@ def _and(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
-def table(found: Sequence[Standing], wide: bool = True) -> Table:
-    """The results; `wide` with every column, as the report has them."""
+def table(found: Sequence[Standing], notes: bool = True) -> Table:
+    """The results; columns that would be empty are left out."""
     columns: dict[str, list[Cell]] = {"model": [each.name for each in found]}
-    columns["bits per byte"] = [_round(each.bits, 4) for each in found]
-    if any(each.spread is not None for each in found):
-        columns["± seeds"] = [_round(each.spread, 4) for each in found]
-    columns["perplexity"] = [_round(each.mean(lambda row: row.perplexity), 1) for each in found]
+    columns["bits per byte"] = [_fixed(each.bits, each.spread) for each in found]
+    columns["perplexity"] = [_figures(each.mean(lambda row: row.perplexity)) for each in found]
     if any(each.first.unknown_rate for each in found):
-        columns["of known words"] = [_round(each.mean(lambda row: row.known_perplexity), 1) for each in found]
+        columns["of known words"] = [_figures(each.mean(lambda row: row.known_perplexity)) for each in found]
     columns[_kinds(found)] = [number(each.first.numbers) if each.first.numbers else "" for each in found]
-    columns["train s"] = [_round(each.mean(lambda row: row.train_seconds), 2) for each in found]
-    if wide or any(each.first.of != "n-grams" for each in found):
-        columns["trained/s"] = [_whole(each.mean(lambda row: row.train_speed)) for each in found]
+    columns["train s"] = [_seconds(each.mean(lambda row: row.train_seconds)) for each in found]
+    columns["trained/s"] = [_whole(each.mean(lambda row: row.train_speed)) for each in found]
     columns["scored/s"] = [_whole(each.mean(lambda row: row.tokens_per_second)) for each in found]
     columns["written/s"] = [_whole(each.mean(lambda row: row.write_speed)) for each in found]
-    columns["MB"] = [round(each.first.size / 1e6, 1) for each in found]
+    columns["MB"] = [f"{each.first.size / 1e6:.1f}" for each in found]
     if any(each.verdict for each in found):
         columns["against the best"] = [each.verdict for each in found]
-    if any(each.note for each in found):
+    if notes and any(each.note for each in found):
         columns["note"] = [each.note for each in found]
     return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)))
 
@@ -172,8 +171,17 @@ def _kinds(found: Sequence[Standing]) -> str:
     return kinds.pop() if len(kinds) == 1 else "parameters or n-grams"
 
 
-def _round(value: float | None, digits: int) -> float | None:
-    return None if value is None else round(value, digits)
+def _fixed(value: float | None, spread: float | None) -> str:
+    """As in 1.892 ± 0.004."""
+    return "-" if value is None else f"{value:.3f}" + ("" if spread is None else f" ± {spread:.3f}")
+
+
+def _figures(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.1f}" if value < 10_000 else f"{value:,.0f}"
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.2f}" if value < 10 else f"{value:,.0f}"
 
 
 def _whole(value: float | None) -> int | None:

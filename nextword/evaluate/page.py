@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,6 +20,7 @@ from nextword.core.printable import markup, printable
 
 Cell = str | int | float | bool | None
 
+_NUMBER = re.compile(r"[\d.,]+( ± [\d.,]+)?( [kMG])?|-|")  # as people write them, or nothing
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -32,7 +34,7 @@ class Table:
 
     def html(self) -> str:
         """As a table of a page; numbers stand to the right."""
-        numbers = [all(not isinstance(row[i], str) for row in self.rows) for i in range(len(self.columns))]
+        numbers = self._numbers()
         kind = [' class="n"' if number else "" for number in numbers]
         head = "".join(f"<th{k}>{markup(name)}</th>" for name, k in zip(self.columns, kind, strict=True))
         lines = (
@@ -47,7 +49,7 @@ class Table:
         """As lines of a terminal."""
         cells = [list(self.columns), *([printable(shown(cell)) for cell in row] for row in self.rows)]
         widths = [max(len(line[i]) for line in cells) for i in range(len(self.columns))]
-        numbers = [all(not isinstance(row[i], str) for row in self.rows) for i in range(len(self.columns))]
+        numbers = self._numbers()
         text = [
             "  ".join(
                 cell.rjust(width) if number else cell.ljust(width)
@@ -56,6 +58,10 @@ class Table:
             for line in cells
         ]
         return "\n".join([*([self.title] if self.title else []), *text])
+
+    def _numbers(self) -> list[bool]:
+        """Which columns hold numbers only, written out or not: they stand to the right."""
+        return [all(_is_number(row[i]) for row in self.rows) for i in range(len(self.columns))]
 
     def to_json(self) -> list[dict[str, Cell]]:
         """One object a row."""
@@ -152,6 +158,10 @@ def shown(cell: Any) -> str:
             return "infinite" if cell > 0 else "-"
         return f"{cell:,.0f}" if abs(cell) >= 10_000 else f"{cell:,.4g}"
     return str(cell)
+
+
+def _is_number(cell: Cell) -> bool:
+    return not isinstance(cell, str) or _NUMBER.fullmatch(cell) is not None
 
 
 def _warm(value: float | None, most: float) -> str:

@@ -66,7 +66,7 @@ def lines(series: Sequence[Series], title: str, x: Axis, y: Axis) -> str:
 def scatter(
     series: Sequence[Series], title: str, x: Axis, y: Axis, front: Sequence[tuple[float, float]] = ()
 ) -> str:
-    """Points alone; `front` is drawn as steps through the best of them."""
+    """Points alone, each with its name beside it; `front` is drawn as steps through the best of them."""
     return _plot(series, title, x, y, joined=False, front=front)
 
 
@@ -142,7 +142,8 @@ def _plot(
     parts = [_grid(across, up, x, y)]
     parts += [_steps(front, across, up)] if len(front) > 1 else []
     parts += [_drawn(index, each, across, up, joined) for index, each in enumerate(series)]
-    return _svg("".join(parts) + _legend(series, up), title, WIDTH, HEIGHT)
+    names = _legend(series, up) if joined else _labels(series, across, up)
+    return _svg("".join(parts) + names, title, WIDTH, HEIGHT)
 
 
 def _scale(values: Sequence[float], axis: Axis, first: float, last: float) -> _Scale:
@@ -216,8 +217,7 @@ def _steps(points: Sequence[tuple[float, float]], across: _Scale, up: _Scale) ->
 
 def _drawn(index: int, series: Series, across: _Scale, up: _Scale, joined: bool) -> str:
     index = index if series.look is None else series.look
-    drawn = [(x, y) for x, y in series.real if (y > 0 or not up.log) and (x > 0 or not across.log)]
-    places = [(across(x), up(y), x, y) for x, y in drawn]
+    places = [(across(x), up(y), x, y) for x, y in _drawable(series, across, up)]
     colour = f"var(--c{index % COLOURS})"
     parts = []
     if joined and len(places) > 1:
@@ -229,6 +229,11 @@ def _drawn(index: int, series: Series, across: _Scale, up: _Scale, joined: bool)
             told = f"<title>{markup(series.name)}: {number(a)}, {number(b)}</title>"
             parts.append(f'<path style="fill:{colour}" d="{_mark(index, x, y)}">{told}</path>')
     return f"<g>{''.join(parts)}</g>"
+
+
+def _drawable(series: Series, across: _Scale, up: _Scale) -> list[tuple[float, float]]:
+    """A logarithmic axis has no place for 0 and less."""
+    return [(x, y) for x, y in series.real if (y > 0 or not up.log) and (x > 0 or not across.log)]
 
 
 def _mark(index: int, x: float, y: float) -> str:
@@ -265,6 +270,28 @@ def _legend(series: Sequence[Series], up: _Scale) -> str:
         parts.append(f'<path style="fill:var(--c{look % COLOURS})" d="{_mark(look, left, at)}"/>')
         parts.append(_text(left + 10, at + 4, name, "start"))
     return "".join(parts)
+
+
+def _labels(series: Sequence[Series], across: _Scale, up: _Scale) -> str:
+    """The names beside their points: right, left, above or below, where nothing else stands."""
+    drawn = [(x, y, each.name) for each in series if each.named for x, y in _drawable(each, across, up)]
+    points = [(across(x), up(y), name) for x, y, name in drawn]
+    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y, _ in points]
+    parts = []
+    for x, y, name in points:
+        width = _LETTER * len(name)
+        spots = [(x + 9, y + 4), (x - 9 - width, y + 4), (x - width / 2, y - 9), (x - width / 2, y + 18)]
+        spots += [(x + 9, y + shift) for shift in (16, -10, 28, -22)]
+        boxes = [(left, base - 11, left + width, base + 3) for left, base in spots]
+        free = [box for box in boxes if not any(_touch(box, other) for other in taken) and box[2] < WIDTH]
+        left, _, _, low = box = (free or boxes)[0]
+        taken.append(box)
+        parts.append(_text(left, low - 3, name, "start", "name"))
+    return "".join(parts)
+
+
+def _touch(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 def _text(x: float, y: float, text: str, anchor: str, kind: str = "tick") -> str:

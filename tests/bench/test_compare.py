@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 
 import pytest
+from contests import result, write
 
-from nextword.bench.compare import compare
 from nextword.bench.contest import enter
 from nextword.bench.rows import Row, ranked
 from nextword.core.errors import ConfigError, DataError
-from nextword.core.events import Done, Note
+from nextword.core.events import Note
 from nextword.core.manifest import MANIFEST
 
 MODELS = ("ngram-mle", "ngram-stupid", "ngram-add", "ngram")
-
-
-def write(path, lines=300, seed=1):
-    rng = random.Random(seed)
-    words = [f"w{i}" for i in range(40)] + ["<script>alert(1)</script>", "x&y"]
-    with open(path, "w") as file:
-        for _ in range(lines):
-            file.write(
-                " ".join(rng.choices(words, weights=range(len(words), 0, -1), k=rng.randint(3, 12))) + ".\n"
-            )
-    return str(path)
-
-
-def result(contest):
-    *events, last = list(compare(contest))
-    assert isinstance(last, Done)
-    return last.result, events
 
 
 @pytest.fixture(scope="module")

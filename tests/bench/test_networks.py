@@ -1,0 +1,140 @@
+"""Networks and mixtures in a comparison: same text, shared tokenizer, seeds as rows of their own."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from contests import result, write
+
+from nextword.bench import mixed
+from nextword.bench.contest import enter
+from nextword.bench.entries import entries
+from nextword.bench.pace import Pace
+from nextword.bench.rows import Row
+from nextword.core.events import Note, Stage
+from nextword.train import saved
+
+pytest.importorskip("torch")
+
+SMALL = {
+    "model.order": 2, "model.layers": 1, "model.hidden": 8,
+    "train.steps": 2, "train.batch": 2, "train.length": 16, "train.threads": 1, "text.size": 300,
+}  # fmt: skip
+MODELS = ("ngram", "lstm", "mixture")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("networks")
+    text = write(folder / "text.txt", 400)
+    return folder, text, *result(enter([text], MODELS, sets=SMALL, out=folder / "out", seeds=2))
+
+
+def test_every_seed_is_a_row_and_a_run(finished):
+    folder, _, found, _ = finished
+    assert sorted(row.run for row in found.rows) == [
+        "lstm", "lstm-seed1", "mixture", "mixture-seed1", "ngram"
+    ]  # fmt: skip
+    assert {each.name: len(each.rows) for each in found.standings} == {"ngram": 1, "lstm": 2, "mixture": 2}
+    first, second = (saved.load(folder / "out" / run).settings.train.seed for run in ("lstm", "lstm-seed1"))
+    assert second == first + 1
+
+
+def test_all_share_one_tokenizer(finished):
+    folder = finished[0]
+    digests = {
+        saved.load(folder / "out" / run).folder.manifest.files["tokenizer.json"].sha256
+        for run in ("ngram", "lstm", "mixture")
+    }
+    assert len(digests) == 1
+
+
+def test_networks_have_curves_speeds_and_parameters(finished):
+    row = next(row for row in finished[2].rows if row.run == "lstm")
+    assert row.curve
+    assert row.of == "parameters"
+    assert row.numbers > 100
+    assert row.train_speed > 0
+    assert row.write_speed > 0
+    assert row.seed == 0
+    assert len(row.blocks) == len(finished[2].standings[0].first.blocks) > 5
+    assert sum(row.blocks) == pytest.approx(row.bits_per_byte * row.bytes, rel=1e-6)
+
+
+def test_a_mixture_is_no_worse_than_its_parts_and_says_its_weights(finished):
+    by_name = {each.name: each for each in finished[2].standings}
+    assert by_name["mixture"].bits <= by_name["ngram"].bits + 0.01
+    assert "ngram" in by_name["mixture"].note
+    assert by_name["mixture"].first.train_seconds >= by_name["ngram"].first.train_seconds
+
+
+def test_the_page_shows_curves_and_the_mixture(finished):
+    text = finished[2].report.read_text()
+    for part in ("How they learn", "The mixture joins", "sparsity problem", "over 2 seeds"):
+        assert part in text
+
+
+def test_finished_seeds_are_kept_when_more_are_asked_for(finished):
+    folder, text, first, _ = finished
+    again, events = result(enter([text], MODELS, sets=SMALL, out=folder / "out", seeds=2))
+    assert json.dumps(again.to_json()) == json.dumps(first.to_json())
+    assert not any(isinstance(event, Note) and " of 5: " in event.message for event in events)
+    _, events = result(enter([text], ["ngram", "lstm"], sets=SMALL, out=folder / "out", seeds=3))
+    told = [event.message for event in events if isinstance(event, Note)]
+    assert sum("finished before" in message for message in told) == 3
+    assert any(message.startswith("4 of 4: lstm-seed2") for message in told)
+
+
+def test_what_is_measured_is_not_what_is_tuned_on(tmp_path):
+    text = write(tmp_path / "text.txt", 300)
+    contest = enter([text], MODELS, sets=SMALL, out=tmp_path / "out")
+    sides = (contest.train, contest.tune, contest.held)
+    parts = [b"".join(block.data for block in side.blocks()) for side in sides]
+    with open(text, "rb") as file:
+        assert b"".join(parts) == file.read()
+    assert all(parts)
+    assert enter([text], ["ngram"], out=tmp_path / "out").tune is None
+
+
+def test_several_tokenizers_stand_in_one_table(tmp_path):
+    text = write(tmp_path / "text.txt", 150)
+    contest = enter([text], ["ngram", "lstm"], tokenizer=["words", "bytes"], sets=SMALL, out=tmp_path / "out")
+    found, _ = result(contest)
+    names = {each.name for each in found.standings}
+    assert names == {"ngram words", "lstm words", "ngram bytes", "lstm bytes"}
+    heads = {tuple(word for word, _ in each.first.surprise[0]) for each in found.standings}
+    assert len(heads) == 1
+    assert len({len(each.first.blocks) for each in found.standings}) == 1
+    assert "do not compare" in found.report.read_text()
+
+
+def test_the_best_of_each_kind_is_mixed_and_chosen_without_the_measured_text():
+    able = entries(["ngram", "ngram-katz", "lstm", "gru", "mixture"], (), 2, {}, False)
+    bits = {"ngram": 2.0, "ngram-katz": 2.1, "lstm": 1.9, "lstm-seed1": 1.8, "gru": 1.85, "gru-seed1": 1.95}
+    made = [
+        (entry, Row(entry.name, "", 5 - bits[entry.label], tune_bits=bits[entry.label], run=entry.label))
+        for entry in able
+        if not entry.is_mixture
+    ]
+    first, second = (entry for entry in able if entry.is_mixture)
+    assert [row.run for row in mixed.parts_of(first, made)] == ["ngram", "gru"]
+    assert [row.run for row in mixed.parts_of(second, made)] == ["ngram", "lstm-seed1"]
+    networks = [pair for pair in made if pair[0].is_neural]
+    assert [row.run for row in mixed.parts_of(first, networks)] == ["gru", "lstm"]
+
+
+def test_the_time_left_is_told_before_each_model(tmp_path):
+    text = write(tmp_path / "text.txt", 100)
+    contest = enter([text], MODELS, out=tmp_path / "out", minutes=2, seeds=2)
+    pace = Pace(contest)
+    assert pace.line(contest.entries[0]) == "1 of 5: ngram; about 5 minutes left in all"
+    pace.skip(contest.entries[0])
+    assert pace.line(contest.entries[1]).startswith("2 of 5: lstm, 2 minutes; about 4 minutes")
+
+
+def test_stages_name_their_model(finished):
+    stages = [event.name for event in finished[3] if isinstance(event, Stage)]
+    assert any(name.startswith("lstm: ") for name in stages)
+    assert np.mean([":" in name for name in stages]) > 0.5
