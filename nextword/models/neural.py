@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from pydantic import Field
+from torch import Tensor
 
 from nextword.core.contracts import LanguageModel, Tokenizer
 from nextword.core.errors import DamagedError
 from nextword.core.runfolder import NewRun, RunFolder
 from nextword.core.settings import Settings
-from nextword.models.network import NeuralLanguageModel, Network
+from nextword.models.network import Network, NeuralLanguageModel
 
 WEIGHTS = "model.safetensors"
 
@@ -54,8 +55,7 @@ class NeuralFamily:
         from safetensors.torch import save
 
         assert isinstance(model, NeuralLanguageModel)
-        tensors = {name: tensor.detach().contiguous() for name, tensor in model.network.state_dict().items()}
-        folder.write(WEIGHTS, save(tensors))
+        folder.write(WEIGHTS, save(distinct(model.network.state_dict())))
 
     def load(self, folder: RunFolder, settings: Any, tokenizer: Tokenizer) -> NeuralLanguageModel:
         """Build the network and fill in its weights; what does not fit is a damaged run."""
@@ -65,10 +65,28 @@ class NeuralFamily:
         network = self.build(settings, tokenizer.vocab_size, tokenizer.closed)
         path = folder.file(WEIGHTS)
         try:
-            network.load_state_dict(load_file(path))
+            _fill(network, load_file(path))
         except (RuntimeError, SafetensorError) as error:
             first = str(error).split("\n")[-1].strip()
             raise DamagedError(
                 f"{path} does not fit the settings of its run ({first}); train the run again"
             ) from error
         return NeuralLanguageModel(network)
+
+
+def distinct(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Every tensor once: what is shared (tied embeddings) goes by its first name."""
+    found: dict[tuple[int, tuple[int, ...]], str] = {}
+    for name, tensor in tensors.items():
+        place = tensor.data_ptr() if tensor.numel() else id(tensor)
+        found.setdefault((place, tuple(tensor.shape)), name)
+    return {name: tensors[name].detach().cpu().contiguous() for name in found.values()}
+
+
+def _fill(network: Network, tensors: Mapping[str, Tensor]) -> None:
+    """Put the tensors of a file into a network; what is missing must be shared with one that is there."""
+    expected = network.state_dict()
+    missing, unexpected = network.load_state_dict(tensors, strict=False)
+    lost = [name for name in missing if name in distinct(expected)]
+    if lost or unexpected:
+        raise RuntimeError(f"'{(lost + unexpected)[0]}' is {'missing' if lost else 'not expected'}")
