@@ -118,8 +118,8 @@ def _learn(job: Job, learner: Learner, measuring: Measuring, state: TrainingStat
         state.seconds += job.clock.used() - began
         if settings.save_every and state.step % settings.save_every == 0:
             yield SavePoint(state)
-    yield from told.end(measuring)
-    if job.held_out is not None and measuring.last != state.step:
+    yield from told.end()
+    if job.held_out is not None and state.measured != state.step:
         yield from measuring.measure(state)
 
 
@@ -159,13 +159,13 @@ class Told:
         """After every update."""
         step, is_first = self.state.step, self._last is None
         self._last = self._event(learned)
-        if step % self.job.settings.log_every == 0 or is_first:
+        if step % self.job.settings.log_every == 0 or step == 1:
             yield Measure(row_of(self._last))
         if self.pace.is_shown() or is_first:
             self._shown = step
             yield self._last
 
-    def end(self, measuring: Measuring) -> Iterator[Event]:
+    def end(self) -> Iterator[Event]:
         """After the last update: it is always told, and so is why it is the last where that may surprise."""
         if self._last is not None and self._shown != self._last.step:
             yield self._last

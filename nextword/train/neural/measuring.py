@@ -29,7 +29,6 @@ class Measuring:
         self, held_out: HeldOut | None, settings: NeuralTrainSettings, dtype: torch.dtype, clock: Clock
     ) -> None:
         self.held_out, self.settings, self.dtype, self.clock = held_out, settings, dtype, clock
-        self.last = -1  # the step measured last
 
     def is_due(self, state: TrainingState) -> bool:
         """Whether the held-out text is measured after this step."""
@@ -47,7 +46,7 @@ class Measuring:
         if not state.valid_tokens:
             state.valid_tokens = self._words(state, self.held_out)
         found = self._found(state, state.ema, state.valid_tokens)
-        self.last = state.step
+        state.measured = state.step
         is_best = state.best is None or found.nll < state.best.nll
         if is_best or self.settings.average:
             self._keep(state, found, is_best)

@@ -23,7 +23,7 @@ from nextword.train.neural.plan import Plan
 from nextword.train.neural.trees import filled, leaves
 
 # What goes to JSON as it is.
-_PLAIN = ("step", "epoch", "index", "tokens", "seconds", "factor", "waited", "valid_tokens")
+_PLAIN = ("step", "epoch", "index", "tokens", "seconds", "factor", "waited", "measured", "valid_tokens")
 
 
 @dataclass
@@ -51,6 +51,7 @@ class TrainingState:
     seconds: float = 0.0  # used for learning, in this and earlier sittings
     factor: float = 1.0  # on the rate: what plateaus have left of it
     waited: int = 0  # measurements since the best one
+    measured: int = -1  # the step after which the held-out text was measured last
     valid_tokens: int = 0  # how much of the held-out text is measured each time; 0: not decided yet
     best: Kept | None = None
     averages: list[Kept] = field(default_factory=list)  # the best few, to be averaged at the end

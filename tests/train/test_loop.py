@@ -1,0 +1,201 @@
+"""The loop of training: what it tells, what it keeps, and when it ends."""
+
+import itertools
+import math
+import signal
+
+import numpy as np
+import pytest
+import torch
+from tiny_networks import TinyRNN
+
+from nextword.core.contracts import END, START, Encoded
+from nextword.core.errors import TrainingError
+from nextword.core.events import Done, Measure, Note, Stage, Step, Valid
+from nextword.data.batches import Batch
+from nextword.data.stream import Columns
+from nextword.models.network import NeuralLanguageModel
+from nextword.train.budget import Clock
+from nextword.train.neural import loop
+from nextword.train.neural.held_out import HeldOut
+from nextword.train.neural.randomness import seeded
+from nextword.train.neural_settings import NeuralTrainSettings
+from nextword.train.stopping import Stop
+
+V = 9
+
+
+def text(documents=3, length=60, seed=0):
+    """Each word is followed by the next one, now and then by any: something to learn."""
+    random, parts = np.random.default_rng(seed), []
+    for _ in range(documents):
+        words = [3]
+        while len(words) < length:
+            words.append(3 + (words[-1] - 2) % 6 if random.random() < 0.9 else int(random.integers(3, V)))
+        parts.append(np.r_[START, words, END])
+    return np.concatenate(parts).astype(np.int32)
+
+
+def job(held=True, clock=None, stop=None, **about):
+    usual = {"steps": 30, "batch": 4, "length": 8, "rate": 0.05, "threads": 1}
+    settings = NeuralTrainSettings(**(usual | about))
+    with seeded(torch.device("cpu"), 1):
+        network = TinyRNN(V, 8)
+    source = Columns(text(), None, True, settings.batch, settings.length, settings.seed)
+    out = HeldOut.of([Encoded(text(1, 80, 9), 1, 0, 160, 0, 3.0)], True) if held else None
+    return loop.Job(network, settings, source, True, out, clock or Clock(), stop or Stop())
+
+
+def kinds(events, kind):
+    return [event for event in events if isinstance(event, kind)]
+
+
+def test_loop_tells_steps_measurements_and_ends_with_the_model():
+    events = list(loop.fit(job()))
+    assert isinstance(events[0], Stage)
+    assert isinstance(events[-1], Done)
+    steps = kinds(events, Step)
+    assert (steps[0].step, steps[-1].step) == (1, 30)
+    assert steps[-1].loss < steps[0].loss
+    assert all(each.norm > 0 and each.memory > 0 and each.tokens_per_second > 0 for each in steps)
+    assert steps[-1].seconds_left == 0
+    assert len(kinds(events, Valid)) >= 10
+    rows = [event.values for event in kinds(events, Measure)]
+    assert [row["step"] for row in rows if "loss" in row] == [1, 10, 20, 30]
+    assert {"step", "seconds", "tokens", "loss", "rate", "norm", "tokens_per_second"} == set(rows[0])
+    measured = next(row for row in rows if "valid_nll" in row)
+    assert measured["valid_perplexity"] == pytest.approx(math.exp(measured["valid_nll"]))
+    assert events[-1].result.facts["steps"] == 30
+
+
+def test_best_weights_on_the_held_out_text_are_kept():
+    made = job(rate=0.5, steps=40, valid_every=1, schedule="constant")
+    *events, done = loop.fit(made)
+    found = kinds(events, Valid)
+    best = min(found, key=lambda each: each.nll)
+    assert done.result.facts["best_step"] == best.step
+    assert next(each.best for each in found)
+    again = made.held_out.measure(done.result.model.network)
+    assert again.nll == pytest.approx(best.nll, rel=1e-6)
+
+
+def test_without_held_out_text_the_last_weights_are_kept():
+    made = job(held=False)
+    *events, done = loop.fit(made)
+    assert not kinds(events, Valid)
+    assert done.result.facts["best_step"] == 30
+    assert isinstance(done.result.model, NeuralLanguageModel)
+    assert not done.result.model.network.training
+
+
+def test_measurement_has_the_numbers_of_the_contract():
+    made = job()
+    model = NeuralLanguageModel(made.network)
+    ids = text(1, 80, 9)
+    logp, _ = model.score(ids[None, 1:], np.array([len(ids) - 1]))
+    found = made.held_out.measure(made.network)
+    assert found.tokens == len(ids) - 1
+    assert found.nll == pytest.approx(-float(logp.mean()), rel=1e-5)
+    bits = (found.nll * found.tokens + 3.0) / math.log(2) / 160
+    assert found.bits_per_byte == pytest.approx(bits, rel=1e-6)
+
+
+def test_long_held_out_text_is_cut_into_rows_with_nearly_the_same_number():
+    ids = text(2, 3000, 5)
+    whole = HeldOut.of([Encoded(ids, 2, 0, 6000, 0)], True)
+    assert len(whole.rows) > 10
+    assert sum(len(row) - 1 for row in whole.rows) == whole.tokens == len(ids) - 2
+    network = job().network
+    model = NeuralLanguageModel(network)
+    rows = ids.reshape(2, -1)
+    logp, _ = model.score(rows[:, 1:], np.full(2, rows.shape[1] - 1))
+    assert whole.measure(network).nll == pytest.approx(-float(logp.mean()), rel=0.01)
+    some = whole.measure(network, 1000)
+    assert 500 < some.tokens < 2000
+
+
+def test_patience_ends_a_training_that_gets_no_better():
+    *events, done = loop.fit(
+        job(rate=30.0, schedule="constant", steps=500, valid_every=1, patience=3, clip=0)
+    )
+    assert done.result.facts["steps"] < 500
+    assert any("gets no better" in note.message for note in kinds(events, Note))
+
+
+def test_rate_falls_where_the_held_out_text_gets_no_better():
+    made = job(rate=20.0, schedule="plateau", warmup=0, steps=20, valid_every=2, log_every=1, plateau=0.5)
+    rates = [e.values["rate"] for e in kinds(loop.fit(made), Measure) if "rate" in e.values]
+    assert rates[0] == 20.0
+    assert rates[-1] < 20.0
+    assert all(later in (rate, rate / 2) for rate, later in itertools.pairwise(rates))
+
+
+def test_average_of_the_best_is_taken_only_if_it_is_better():
+    *events, done = loop.fit(job(average=3, steps=40, schedule="constant", valid_every=4))
+    best = min(each.nll for each in kinds(events, Valid))
+    found = job().held_out.measure(done.result.model.network)
+    assert found.nll == pytest.approx(best, rel=1e-5)
+
+
+def test_loss_that_is_no_number_stops_with_step_and_batch():
+    class Poisoned:
+        per_epoch, tokens = 5, 5
+
+        def batches(self, epoch, start=0):
+            yield Batch(np.full((1, 2), 3), np.full((1, 2), 4), None)
+
+    made = job()
+    made.source = Poisoned()
+    with torch.no_grad():
+        made.network.hidden.weight.fill_(math.nan)
+    with pytest.raises(TrainingError, match=r"the loss is nan at step 1 \(batch 1 of epoch 1\)"):
+        list(loop.fit(made))
+
+
+def test_minutes_end_the_training_in_time_and_the_rate_is_near_zero_then():
+    import time
+
+    clock = Clock(2.0)
+    began = time.monotonic()
+    *events, done = loop.fit(job(steps=0, clock=clock))
+    assert 0.8 < time.monotonic() - began < 2.5
+    steps = kinds(events, Step)
+    assert done.result.facts["steps"] > 20
+    assert steps[-1].rate < 0.3 * max(each.rate for each in steps)
+    assert len(done.result.facts["plan"]) > 1
+
+
+def test_steps_are_the_most_that_minutes_can_give():
+    done = list(loop.fit(job(steps=5, clock=Clock(60.0))))[-1]
+    assert done.result.facts["steps"] == 5
+
+
+def test_epochs_give_the_steps():
+    made = job(steps=0, epochs=2)
+    done = list(loop.fit(made))[-1]
+    assert done.result.facts["steps"] == 2 * made.source.per_epoch
+    assert done.result.facts["epochs"] == 2.0
+
+
+def test_signal_ends_the_training_after_the_step_with_what_was_learnt():
+    with Stop() as stop:
+        events = []
+        for event in loop.fit(job(stop=stop, steps=1000)):
+            events.append(event)
+            if isinstance(event, Step) and stop.number is None:
+                signal.raise_signal(signal.SIGINT)
+    done = events[-1]
+    assert done.result.facts["stopped"] == "SIGINT"
+    assert done.result.facts["steps"] < 5
+    assert stop.exit_code == 130
+    assert any("stopped by SIGINT after step" in note.message for note in kinds(events, Note))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_signal_before_there_is_anything_to_save_does_what_it_always_does():
+    with pytest.raises(KeyboardInterrupt), Stop():
+        signal.raise_signal(signal.SIGINT)
+    with Stop() as stop:
+        stop.save_on_signal()
+        signal.raise_signal(signal.SIGTERM)
+        assert (stop.name, stop.exit_code) == ("SIGTERM", 0)

@@ -1,0 +1,166 @@
+"""A training that is written down and taken up again goes on bit for bit, whatever the family."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load, save
+from tiny_networks import TinyRNN
+
+from nextword.core import catalog
+from nextword.core.contracts import END, START, Encoded
+from nextword.core.errors import DamagedError
+from nextword.core.events import Done, Measure
+from nextword.data.sentences import make_batches
+from nextword.train.neural import bptt, loop
+from nextword.train.neural.held_out import HeldOut
+from nextword.train.neural.randomness import seeded
+from nextword.train.neural_settings import NeuralTrainSettings
+
+CPU = torch.device("cpu")
+NEURAL = [name for name in catalog.names("model") if getattr(catalog.find("model", name), "is_neural", False)]
+VOCABULARY = 23
+
+
+def text(seed=0, documents=4, length=90):
+    random = np.random.default_rng(seed)
+    parts = [np.r_[START, random.integers(3, VOCABULARY, length), END] for _ in range(documents)]
+    return np.concatenate(parts).astype(np.int32)
+
+
+def held_out():
+    ids = text(1, 2, 40)
+    return HeldOut.of([Encoded(ids, 2, 0, 100, 0)], True)
+
+
+def make(family, **about):
+    """A job; small whatever the family's own sizes are."""
+    usual = {
+        "steps": 20,
+        "batch": 3,
+        "length": 7,
+        "rate": 0.02,
+        "valid_every": 4,
+        "log_every": 1,
+        "threads": 1,
+    }
+    settings = NeuralTrainSettings(**(usual | about))
+    with seeded(CPU, 0):
+        if family == "tiny":
+            network = TinyRNN(VOCABULARY, 6, 0.3)
+        else:
+            kind = catalog.find("model", family)
+            sizes = {"hidden": 16, "layers": 1, "context": 8, "embedding": 16, "dropout": 0.2, "heads": 2}
+            known = {name: value for name, value in sizes.items() if name in kind.Settings.model_fields}
+            network = kind.build(kind.Settings(**known), VOCABULARY, False)
+    kind = "columns" if bptt.is_recurrent(network) else "windows"
+    source = make_batches(kind, text(), None, True, settings.batch, settings.length, settings.seed)
+    return loop.Job(network, settings, source, kind == "columns", held_out())
+
+
+def weights(network):
+    return {name: tensor.clone() for name, tensor in network.state_dict().items()}
+
+
+def run(job, state=None):
+    *events, done = loop.fit(job, state)
+    rows = [event.values for event in events if isinstance(event, Measure)]
+    assert isinstance(done, Done)
+    timeless = [{k: v for k, v in row.items() if k not in ("seconds", "tokens_per_second")} for row in rows]
+    return weights(done.result.model.network), timeless
+
+
+def written_at(job, step):
+    """The state after so many steps, as bytes and text."""
+    for event in loop.fit(job):
+        if isinstance(event, loop.SavePoint) and event.state.step == step:
+            return save(event.state.to_tensors()), json.dumps(event.state.to_json())
+    raise AssertionError("no such step")
+
+
+def taken_up(job, tensors, values):
+    state = loop.begin(job)
+    state.restore(load(tensors), json.loads(values))
+    return state
+
+
+@pytest.mark.parametrize("family", ["tiny", *NEURAL])
+def test_twenty_steps_are_ten_steps_written_down_and_ten_more(family):
+    whole, rows = run(make(family))
+    file = written_at(make(family, save_every=10), 10)
+    job = make(family)
+    rest, later = run(job, taken_up(job, *file))
+    assert all(torch.equal(whole[name], rest[name]) for name in whole)
+    assert rows[-len(later) :] == later
+    assert later[0]["step"] == 11
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"bptt": "truncated(3)", "accumulate": 2},
+        {"bptt": "random(0.7)"},
+        {"forcing": "scheduled(inverse-sigmoid)"},
+        {"forcing": "free", "feed": "greedy"},
+        {"optimizer": "muon", "weight_decay": 0.1},
+        {"optimizer": "sgd", "momentum": 0.9, "schedule": "plateau", "rate": 1.0},
+        {"ema": 0.9, "average": 3},
+        {"smoothing": 0.1, "patience": 3, "schedule": "sqrt", "decay": 0.3},
+    ],
+    ids=lambda about: ",".join(map(str, about.values())),
+)
+@pytest.mark.parametrize("step", [1, 7])
+def test_everything_that_decides_what_comes_next_is_in_the_state(about, step):
+    whole, rows = run(make("tiny", **about))
+    file = written_at(make("tiny", save_every=1, **about), step)
+    job = make("tiny", **about)
+    rest, later = run(job, taken_up(job, *file))
+    assert all(torch.equal(whole[name], rest[name]) for name in whole)
+    assert rows[-len(later) :] == later
+
+
+def test_second_and_third_pause_change_nothing_and_the_edge_of_an_epoch_is_no_edge():
+    whole, rows = run(make("tiny"))
+    edge = make("tiny").source.per_epoch
+    file = written_at(make("tiny", save_every=1), edge - 1)
+    for step in (edge, edge + 1):
+        job = make("tiny", save_every=1)
+        state = taken_up(job, *file)
+        for event in loop.fit(job, state):
+            if isinstance(event, loop.SavePoint) and event.state.step == step:
+                file = save(event.state.to_tensors()), json.dumps(event.state.to_json())
+                break
+    job = make("tiny")
+    rest, later = run(job, taken_up(job, *file))
+    assert all(torch.equal(whole[name], rest[name]) for name in whole)
+    assert rows[-len(later) :] == later
+
+
+def test_caller_who_draws_random_numbers_between_events_changes_nothing():
+    whole, _ = run(make("tiny"))
+    job = make("tiny")
+    found = [torch.rand(3) for _ in loop.fit(job)]
+    assert len(found) > 20
+    assert all(torch.equal(whole[name], tensor) for name, tensor in job.network.state_dict().items())
+
+
+def test_state_after_the_last_step_has_nothing_left_to_do():
+    whole, _rows = run(make("tiny"))
+    file = written_at(make("tiny", save_every=20), 20)
+    job = make("tiny")
+    rest, later = run(job, taken_up(job, *file))
+    assert all(torch.equal(whole[name], rest[name]) for name in whole)
+    assert later == []
+
+
+def test_state_of_another_model_is_refused_in_one_sentence():
+    tensors, values = written_at(make("tiny", save_every=1), 1)
+    job = make("tiny")
+    state = loop.begin(job)
+    found = load(tensors)
+    del found["network.hidden.weight"]
+    with pytest.raises(DamagedError, match="does not fit this model"):
+        state.restore(found, json.loads(values))
+    with pytest.raises(DamagedError, match="does not fit this model"):
+        loop.begin(job).restore(load(tensors), {})
