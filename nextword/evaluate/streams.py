@@ -149,4 +149,17 @@ def _joined(pieces: list[Encoded]) -> Encoded:
         bytes=sum(piece.bytes for piece in pieces),
         unknown=sum(piece.unknown for piece in pieces),
         side_nats=sum(piece.side_nats for piece in pieces),
+        documents=_joined_documents(pieces),
     )
+
+
+def _joined_documents(pieces: list[Encoded]) -> tuple[int, ...] | None:
+    """Where documents begin in all of them; None where each sequence is one."""
+    found: list[int] = []
+    offset = 0
+    for piece in pieces:
+        if piece.documents is None:
+            return None
+        found += [offset + place for place in piece.documents]
+        offset += len(piece.ids)
+    return tuple(found)

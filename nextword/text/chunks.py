@@ -31,6 +31,7 @@ class Chunk:
     has_word: bool  # and it has a word already
     last: bool  # the sequence ends with this data, whether or not a newline does
     bytes: int  # raw bytes of the blocks it closes
+    documents: tuple[int, ...] = ()  # which of the lines that begin here begin a document; 0 is the first
 
 
 def word_chunks(blocks: Iterable[Block], unit: Unit) -> Iterator[Chunk]:
@@ -40,27 +41,46 @@ def word_chunks(blocks: Iterable[Block], unit: Unit) -> Iterator[Chunk]:
 
 def _line_chunks(blocks: Iterable[Block]) -> Iterator[Chunk]:
     parts: list[bytes] = []
+    places: list[int] = []  # where documents begin in the parts
     size = raw = 0
-    is_open = has_word = False
+    is_open, has_word, is_new = False, False, True
     for block in blocks:
         raw += len(block.data)
         if block.data:
+            if is_new:
+                places.append(size)
+            is_new = False
             parts.append(block.data)
             size += len(block.data)
         if block.ends_document:
+            is_new = True
             if block.data[-1:] not in (b"\n", b"") or (not block.data and parts and parts[-1][-1:] != b"\n"):
                 parts.append(b"\n")  # the document ends its last line
+                size += 1
             if size < GATHER:
                 continue
         data = parts[0] if len(parts) == 1 else b"".join(parts)
         kept = _safe_end(data, BLANKS, block)
-        yield Chunk(data[:kept] if kept < len(data) else data, is_open, has_word, False, raw)
+        lines = _lines_at(data, [place for place in places if place < kept], is_open)
+        yield Chunk(data[:kept] if kept < len(data) else data, is_open, has_word, False, raw, lines)
         if kept:
             is_open = has_word = data[kept - 1 : kept] != b"\n"
         parts = [data[kept:]] if kept < len(data) else []
+        places = [place - kept for place in places if place >= kept]
         size, raw = len(data) - kept, 0
     if parts or is_open or raw:
-        yield Chunk(b"".join(parts), is_open, has_word, True, raw)
+        data = b"".join(parts)
+        yield Chunk(data, is_open, has_word, True, raw, _lines_at(data, places, is_open))
+
+
+def _lines_at(data: bytes, places: list[int], is_open: bool) -> tuple[int, ...]:
+    """The numbers of the lines that begin at these places, among those that begin in the data."""
+    lines, number, before = [], -1 if is_open else 0, 0
+    for place in places:
+        number += data.count(b"\n", before, place)
+        lines.append(number)
+        before = place
+    return tuple(lines)
 
 
 def _document_chunks(blocks: Iterable[Block]) -> Iterator[Chunk]:

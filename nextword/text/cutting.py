@@ -19,17 +19,18 @@ _INSIDE = re.compile(rb"[A-Za-z](?= [A-Za-z])")  # between two words no token go
 
 def text_pieces(blocks: Iterable[Block], unit: Unit) -> Iterator[Piece]:
     """The parts of a stream of text; the last part of a block waits until it is known how it goes on."""
-    waiting, begins, words = b"", False, 0
+    waiting, begins, words, is_first = b"", False, 0, False
     for batch in pieces(blocks, unit):
         for piece in batch:
             begins, words = begins or piece.begins, words + piece.words
+            is_first = is_first or piece.begins_document
             found = list(parts(waiting + piece.data))
             waiting = b"" if piece.ends else found.pop()
             newline = piece.raw - len(piece.data)  # a line's end belongs to its last part
             for number, part in enumerate(found, start=1):
                 ends = piece.ends and number == len(found)
-                yield Piece(part, begins, ends, len(part) + (newline if ends else 0), words)
-                begins, words = False, 0
+                yield Piece(part, begins, ends, len(part) + (newline if ends else 0), words, is_first)
+                begins, words, is_first = False, 0, False
 
 
 def parts(data: bytes) -> Iterator[bytes]:

@@ -29,6 +29,7 @@ class Piece:
     ends: bool
     raw: int  # bytes of the file it stands for; a line's newline is one of them
     words: int  # white-space words that begin in it
+    begins_document: bool = False  # the sequence that begins with it is the first of a document
 
 
 def pieces(blocks: Iterable[Block], unit: Unit) -> Iterator[list[Piece]]:
@@ -59,15 +60,16 @@ def _documents(blocks: Iterable[Block]) -> Iterator[Piece]:
 
 
 def _lines(documents: Iterable[Piece]) -> Iterator[Piece]:
-    is_open = in_word = False
+    is_open = in_word = is_new = False
     for piece in documents:
+        is_new = is_new or piece.begins
         *whole, rest = piece.data.split(b"\n")
         for line in whole:
-            yield Piece(line, not is_open, True, len(line) + 1, count_words(line, in_word))
-            is_open = in_word = False
+            yield Piece(line, not is_open, True, len(line) + 1, count_words(line, in_word), is_new)
+            is_open = in_word = is_new = False
         if rest or (piece.ends and is_open):
-            yield Piece(rest, not is_open, piece.ends, len(rest), count_words(rest, in_word))
-            is_open = not piece.ends
+            yield Piece(rest, not is_open, piece.ends, len(rest), count_words(rest, in_word), is_new)
+            is_open, is_new = not piece.ends, False
             in_word = is_open and (rest[-1] not in SPACES if rest else in_word)
 
 
@@ -98,19 +100,26 @@ def pack(batch: list[Piece], to_ids: Callable[[list[Piece]], list[Array]], unit:
     """One Encoded for a batch: START before every sequence that begins, END after every one that ends."""
     start, end = np.array([START], np.int32), np.array([END], np.int32)
     parts: list[Array] = []
+    documents: list[int] = []
+    size = 0
     for piece, ids in zip(batch, to_ids(batch), strict=True):
+        if piece.begins_document:
+            documents.append(size)
         if piece.begins:
             parts.append(start)
         parts.append(ids)
         if piece.ends:
             parts.append(end)
+        size += len(ids) + piece.begins + piece.ends
     ids = np.concatenate(parts).astype(np.int32, copy=False)
     words = sum(piece.words for piece in batch)
     if unit == "line":
         words += sum(piece.ends for piece in batch)
     raw = sum(piece.raw for piece in batch)
     unknown = int(np.count_nonzero(ids == UNKNOWN))
-    return Encoded(ids, sum(piece.begins for piece in batch), words, raw, unknown)
+    begun = sum(piece.begins for piece in batch)
+    found = tuple(documents) if unit == "line" else None
+    return Encoded(ids, begun, words, raw, unknown, documents=found)
 
 
 def file_sequences(data: bytes, unit: Unit) -> list[bytes]:

@@ -10,6 +10,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -121,8 +122,7 @@ class WordTokenizer:
     def _chunks(self, blocks: Iterable[Block]) -> Iterator[Chunk]:
         for chunk in word_chunks(blocks, self.unit):
             if self.normalizer.changes:
-                data = self.normalizer.data(chunk.data)
-                chunk = Chunk(data, chunk.is_open, chunk.has_word, chunk.last, chunk.bytes)
+                chunk = replace(chunk, data=self.normalizer.data(chunk.data))
             yield chunk
 
     def _encode(self, chunks: Iterator[Chunk], threads: int) -> Iterator[Encoded]:
@@ -210,4 +210,13 @@ class WordTokenizer:
 def encoded(found: Scanned, chunk: Chunk, unit: Unit, nats: float = 0.0) -> Encoded:
     """A scanned chunk with its counts; where lines are sequences a line's end counts as a word."""
     words = len(found.ids) - found.begun - (0 if unit == "line" else found.ended)
-    return Encoded(found.ids, found.begun, words, chunk.bytes, found.unknown, nats)
+    documents = _document_starts(found.ids, chunk) if unit == "line" else None
+    return Encoded(found.ids, found.begun, words, chunk.bytes, found.unknown, nats, documents)
+
+
+def _document_starts(ids: Array, chunk: Chunk) -> tuple[int, ...]:
+    """Where the STARTs stand that begin a document."""
+    if chunk.documents in ((), (0,)) and not chunk.is_open:
+        return chunk.documents  # the usual case: a file begins here, or goes on
+    starts = np.flatnonzero(ids == START)
+    return tuple(starts[list(chunk.documents)].tolist())
