@@ -38,6 +38,11 @@ def is_fused(x: Tensor) -> bool:
     return kind == torch.float32 and bool(torch._C._has_mkldnn)
 
 
+def identity(weight: Tensor) -> tuple[int, int]:
+    """Where a weight is and how often it was changed in place, as far as torch counts it."""
+    return weight.data_ptr(), 0 if weight.is_inference() else weight._version
+
+
 class FastLayer(Cell):
     """What the layers below share: weight drop, and one word without a gradient as a single step."""
 
@@ -52,9 +57,14 @@ class FastLayer(Cell):
     ) -> tuple[Tensor, CellState]:
         """``h_TBH`` and the state after each row's last real word."""
         if len(x_TBE) == 1 and lengths_B is None and not torch.is_grad_enabled():
-            after = self(x_TBE[0], state)
+            after = self.step(x_TBE[0], state)
             return after[0][None], after
         return self.read_all(x_TBE, state, lengths_B)
+
+    def step(self, x_BE: Tensor, state: CellState) -> CellState:
+        """One word without a gradient, as in generation."""
+        after: CellState = self(x_BE, state)
+        return after
 
     def read_all(
         self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None
@@ -84,6 +94,36 @@ class LSTM(FastLayer, LSTMCell):
         self.register_buffer("no_bias_G", torch.zeros(4 * hidden), persistent=False)
 
     no_bias_G: Tensor
+    _packed: tuple[tuple[int, ...], Tensor, Tensor] | None = None
+
+    def step(self, x_BE: Tensor, state: CellState) -> CellState:
+        """One product for x and h together, one sigmoid for all gates: tanh(a) = 2 σ(2a) - 1."""
+        if self.training:
+            return super().step(x_BE, state)
+        weight_XG, bias_G = self._pack()
+        h_BH, c_BH = state
+        gates_BG = torch.addmm(bias_G, torch.cat([x_BE, h_BH], dim=1), weight_XG).sigmoid_()
+        i, f, half, o = gates_BG.chunk(4, dim=-1)
+        c_BH = torch.addcmul(f * c_BH, i, half, value=2.0).sub_(i)  # f ∘ c + i ∘ (2 half - 1)
+        return torch.tanh(c_BH).mul_(o), c_BH
+
+    def _pack(self) -> tuple[Tensor, Tensor]:
+        """All weights in one matrix, made anew when they have changed."""
+        x_to, h_to = self.x_to_gates, self.h_to_gates
+        key = (*identity(x_to.weight), *identity(h_to.weight), *identity(x_to.bias))
+        if self._packed is None or self._packed[0] != key:
+            H = self.hidden
+            weight_XG = torch.cat([x_to.weight, h_to.weight], dim=1).T.contiguous()
+            bias_G = x_to.bias.clone()
+            weight_XG[:, 2 * H : 3 * H] *= 2.0
+            bias_G[2 * H : 3 * H] *= 2.0
+            self._packed = key, weight_XG, bias_G
+        return self._packed[1:]
+
+    def train(self, mode: bool = True) -> LSTM:
+        """What was packed is forgotten: training changes the weights."""
+        self._packed = None
+        return super().train(mode)
 
     def read_all(
         self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None

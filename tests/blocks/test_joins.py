@@ -1,0 +1,41 @@
+"""Connections between layers compute their formulas."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from nextword.blocks.joins import DenseJoin, HighwayJoin, PlainJoin, ResidualJoin
+from nextword.core import catalog
+
+
+@pytest.fixture
+def pair():
+    torch.manual_seed(0)
+    return torch.randn(2, 3, 4), torch.randn(2, 3, 4)
+
+
+def test_plain_gives_what_came_out(pair):
+    assert torch.equal(PlainJoin(4, 4)(*pair), pair[1])
+
+
+def test_residual_adds_the_identity(pair):
+    assert torch.equal(ResidualJoin(4, 4)(*pair), pair[0] + pair[1])
+
+
+def test_dense_hands_on_everything(pair):
+    assert torch.equal(DenseJoin(4, 4)(*pair), torch.cat(pair, dim=-1))
+
+
+def test_highway_mixes_by_a_gate_that_begins_nearly_closed(pair):
+    join = HighwayJoin(4, 4)
+    x, y = pair
+    gate = torch.sigmoid(x @ join.gate.weight.T + join.gate.bias)
+    torch.testing.assert_close(join(x, y), gate * y + (1 - gate) * x)
+    assert gate.mean().item() < 0.3
+
+
+@pytest.mark.parametrize("name", ["plain", "residual", "dense", "highway"])
+def test_widths_are_told_and_sizes_may_change(name):
+    join = catalog.find("connection", name)(5, 4)
+    assert join(torch.randn(2, 3, 5), torch.randn(2, 3, 4)).shape == (2, 3, join.width)
