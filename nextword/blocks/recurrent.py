@@ -6,6 +6,8 @@ its plain twin; a test holds one to the other. [IITD-1 "RNN Language Models": th
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -109,12 +111,14 @@ class LSTM(FastLayer, LSTMCell):
 
     def _pack(self) -> tuple[Tensor, Tensor]:
         """All weights in one matrix, made anew when they have changed."""
-        x_to, h_to = self.x_to_gates, self.h_to_gates
-        key = (*identity(x_to.weight), *identity(h_to.weight), *identity(x_to.bias))
+        modules: Any = self._modules  # asked for at every word, so not by slow attributes
+        x_to, h_to = modules["x_to_gates"]._parameters, modules["h_to_gates"]._parameters
+        x_weight, h_weight, bias = x_to["weight"], h_to["weight"], x_to["bias"]
+        key = (*identity(x_weight), *identity(h_weight), *identity(bias))
         if self._packed is None or self._packed[0] != key:
             H = self.hidden
-            weight_XG = torch.cat([x_to.weight, h_to.weight], dim=1).T.contiguous()
-            bias_G = x_to.bias.clone()
+            weight_XG = torch.cat([x_weight, h_weight], dim=1).T.contiguous()
+            bias_G = bias.clone()
             weight_XG[:, 2 * H : 3 * H] *= 2.0
             bias_G[2 * H : 3 * H] *= 2.0
             self._packed = key, weight_XG, bias_G
