@@ -172,9 +172,9 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
         seed=order.seed,
         sets=sets,
         task=order.task,
-        base=None if begun is None else _base(begun, order),
+        base=None if begun is None else lambda family: _base(begun, family, order),
     )
-    _check_family(order, settings, begun)
+    _check_device(order.device, settings)
     made_by = getattr(settings.find_family(), "made_by", None)
     if made_by is not None:
         raise ConfigError(f"a {settings.family} is not trained on text; make one with: {made_by}")
@@ -193,30 +193,30 @@ def _settings_from(name: str) -> RunSettings:
     return found
 
 
-def _base(begun: RunSettings, order: Order) -> dict[str, Any]:
+def _base(begun: RunSettings, family: str, order: Order) -> dict[str, Any]:
     """What the new run has from the old one: its model, and its tokenizer unless another is named."""
+    if family != begun.family:
+        raise ConfigError(
+            f"--from '{order.source}' is a {begun.family}, and a {family} cannot begin with its weights; "
+            f"leave --model out, or choose {begun.family}"
+        )
     base = {f"model.{name}": value for name, value in begun.model.model_dump().items()}
     if order.source is not None and order.tokenizer is None:
         base["text.tokenizer"] = os.fspath(resolve(order.source))
     return base
 
 
-def _check_family(order: Order, settings: RunSettings, begun: RunSettings | None) -> None:
-    """What belongs to neural models only, or to one family."""
-    if begun is not None and begun.family != settings.family:
-        raise ConfigError(
-            f"--from '{order.source}' is a {begun.family}, and a {settings.family} cannot begin with its "
-            f"weights; leave --model out, or choose {begun.family}"
-        )
+def _check_device(device: str, settings: RunSettings) -> None:
+    """Count models know the CPU only; for the others the device must be there."""
     neural = is_neural(settings.find_family())
     allowed = _NEURAL_DEVICES if neural else _DEVICES
-    if order.device not in allowed:
-        said = f"'{order.device}' is no device{'' if neural else ' for count models'}"
-        raise ConfigError(catalog.unknown(said, order.device, allowed))
+    if device not in allowed:
+        said = f"'{device}' is no device{'' if neural else ' for count models'}"
+        raise ConfigError(catalog.unknown(said, device, allowed))
     if neural:
         from nextword.train.neural.precision import find_device
 
-        find_device(order.device)
+        find_device(device)
 
 
 def estimate(order: Order) -> dict[str, Any]:

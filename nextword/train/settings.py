@@ -6,8 +6,8 @@ The tree is ``model`` (the family's own), ``text``, ``data`` and ``train``; `cor
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from nextword.core import catalog, config
@@ -33,6 +33,7 @@ class RunSettings:
     text: TextSettings
     data: DataSettings
     train: TrainSettings
+    named: frozenset[str] = frozenset()  # settings that somebody chose: with minutes, the others are free
 
     @property
     def groups(self) -> dict[str, Settings]:
@@ -56,11 +57,11 @@ def plan(
     seed: int | None = None,
     sets: Mapping[str, Any] | None = None,
     task: str = "lm",
-    base: Mapping[str, Any] | None = None,
+    base: Callable[[str], Mapping[str, Any]] | None = None,
 ) -> RunSettings:
     """All settings of a run; a recipe (TOML) gives its own, ``sets`` win over it.
 
-    ``base`` stands below both, such as the settings of the run that is gone on from.
+    ``base`` gives, for the family's name, what stands below both: settings of the run that is gone on from.
     """
     if task != "lm":
         raise ConfigError(catalog.unknown(f"'{task}' is no task of this version", task, ["lm"]))
@@ -68,7 +69,8 @@ def plan(
     preset = presets.find(_family_of(tree, model))
     given: dict[str, Any] = {} if tokenizer is None else {"text.tokenizer": tokenizer}
     given |= {} if seed is None else {"train.seed": seed}
-    return _build(preset, base or {}, config.flatten(tree), given | dict(sets or {}))
+    below = {} if base is None else base(preset.family)
+    return _build(preset, below, config.flatten(tree), given | dict(sets or {}))
 
 
 def from_toml(text: str, name: str) -> RunSettings:
@@ -117,6 +119,23 @@ def _build(preset: presets.Preset, *sources: Mapping[str, Any]) -> RunSettings:
         text=text.model_copy(update={"tokenizer": name}),
         data=cast(DataSettings, built["data"]),
         train=cast(TrainSettings, built["train"]),
+        named=frozenset(key for source in (preset.settings, *sources) for key in source),
+    )
+
+
+def changed(settings: RunSettings, values: Mapping[str, Any]) -> RunSettings:
+    """The same run with other values (dotted keys), checked again as a whole."""
+    groups = {group: dict(each) for group, each in settings.groups.items()}
+    for key, value in values.items():
+        group, _, name = key.partition(".")
+        groups[group][name] = value
+    made = {group: type(each)(**groups[group]) for group, each in settings.groups.items()}
+    return replace(
+        settings,
+        model=made["model"],
+        text=cast(TextSettings, made["text"]),
+        data=cast(DataSettings, made["data"]),
+        train=cast(TrainSettings, made["train"]),
     )
 
 

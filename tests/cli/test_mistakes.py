@@ -40,7 +40,7 @@ OPTIONS = [
     (["--set", "text.unknown=maybe"], "'text.unknown' is 'maybe'; allowed are: 'spell' or 'literal'"),
     (["--set", "data.unit=page"], "'data.unit' is 'page'"),
     (["--model", "ngrm"], "'ngrm' is no model; did you mean 'ngram'?"),
-    (["--model", "lstm"], "'lstm' is no model"),
+    (["--model", "lstmm"], "'lstmm' is no model; did you mean 'lstm'"),
     (["--model", "mixture"], "nextword mix"),
     (["--tokenizer", "wrods"], "'wrods' is neither a tokenizer nor a file; did you mean 'words'?"),
     (["--task", "tag"], "'tag' is no task"),

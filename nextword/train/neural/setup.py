@@ -13,7 +13,7 @@ from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note
 from nextword.data.batches import Kind
 from nextword.data.sentences import choose_kind, make_batches
-from nextword.data.stream import Stream
+from nextword.data.stream import Stream, check_length
 from nextword.models.network import Head, Network, NeuralLanguageModel
 from nextword.train.conditions import Conditions
 from nextword.train.ids import Text
@@ -41,6 +41,7 @@ def prepare(
         yield from _warm(network, settings, text, conditions)
     stream = Stream(text.ids, text.documents, carry)
     length = row_length(train, network, stream.pairs)
+    check_length(length, stream)
     kind: Kind = (
         choose_kind(text.ids, text.documents, carry, length, bptt.is_recurrent(network))
         if train.batches == "auto"
