@@ -112,6 +112,7 @@ def _made(
 
 
 def _key(contest: Contest, entry: Entry, parts: list[Row]) -> str:
-    """What a row depends on: a network's minutes, and a mixture's parts, too."""
-    more = [f"{contest.minutes} minutes"] if entry.is_neural else []
+    """What a row depends on: the shared tokenizer, a network's minutes, and a mixture's parts, too."""
+    more = [Path(contest.tokenizers.get(entry.tokenizer, "")).name]
+    more += [f"{contest.minutes} minutes"] if entry.is_neural else []
     return key_of(entry.settings, contest.digest, *more, *(part.key for part in parts))

@@ -76,11 +76,11 @@ def _scored(contest: Contest, trained: Trained) -> tuple[Report, float, float, A
     """The report, tokens scored in a second, the perplexity of known words, and the bits of each block."""
     model, tokenizer = trained.model, trained.tokenizer
     totals, costs = perplexity.Totals(), LineCosts(tokenizer)
-    stream, seconds, nats, known = Stream(model), 0.0, 0.0, 0
+    stream, seconds, nats, known = Stream(model, carry=True), 0.0, 0.0, 0
     pieces = []
     for piece in gathered(tokenizer.encode_blocks(contest.held.blocks(), costs=True)):
         began = time.perf_counter()
-        logp = np.asarray(stream.push(piece.ids))
+        logp = np.asarray(stream.push(piece.ids, piece.documents))
         seconds += time.perf_counter() - began
         totals.add(piece, logp, tokenizer)
         costs.add(piece, logp)
@@ -98,9 +98,9 @@ def _scored(contest: Contest, trained: Trained) -> tuple[Report, float, float, A
 
 
 def _seconds(model: LanguageModel, pieces: Iterable[Any]) -> float:
-    stream, began = Stream(model), time.perf_counter()
+    stream, began = Stream(model, carry=True), time.perf_counter()
     for piece in pieces:
-        stream.push(piece.ids)
+        stream.push(piece.ids, piece.documents)
     return time.perf_counter() - began
 
 

@@ -75,11 +75,11 @@ def _logps(contest: Contest, parts: Sequence[Trained]) -> list[np.ndarray[Any, n
     """log p of every token of the text for choices, one array a model."""
     assert contest.tune is not None
     found: list[list[Any]] = [[] for _ in parts]
-    streams = [Stream(part.model) for part in parts]
+    streams = [Stream(part.model, carry=True) for part in parts]
     for piece in parts[0].tokenizer.encode_blocks(contest.tune.blocks()):
         real = np.asarray(piece.ids) != START
         for stream, logps in zip(streams, found, strict=True):
-            logps.append(np.asarray(stream.push(piece.ids))[real])
+            logps.append(np.asarray(stream.push(piece.ids, piece.documents))[real])
     return [np.concatenate(logps) for logps in found]
 
 

@@ -47,7 +47,7 @@ def _train(
     """
     began, cold = time.perf_counter(), False
     tune = contest.tune if entry.is_neural else None
-    conditions = Conditions(Clock.minutes(contest.minutes)) if entry.is_neural else None
+    conditions = Conditions(Clock.minutes(contest.minutes), whole=True) if entry.is_neural else None
     limit = math.inf if contest.minutes is None or entry.is_neural else contest.minutes * 60
     try:
         with new_run(folder, overwrite=True) as new:

@@ -5,19 +5,22 @@ So their ids mean the same, their perplexities compare, they can be mixed, and n
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 
 from nextword.bench.contest import Contest
 from nextword.bench.entries import Entry
-from nextword.bench.rows import key_of
 from nextword.core import catalog
 from nextword.core.disk import translate
 from nextword.core.errors import NextwordError
 from nextword.core.events import Event, Stage
 from nextword.text.files import load_tokenizer
 from nextword.text.fit import fit_tokenizer
+from nextword.train.budget import Clock
+from nextword.train.calibrate import in_time
+from nextword.train.ids import encode
 from nextword.train.settings import RunSettings
 
 
@@ -30,7 +33,11 @@ def shared(contest: Contest) -> Generator[Event, None, Contest]:
         if entry.tokenizer not in files and entry.tokenizer in catalog.names("tokenizer"):
             yield Stage(f"learn the tokenizer {entry.tokenizer}")
             files[entry.tokenizer] = str(_file(contest, entry))
-    return replace(contest, tokenizers=files)
+    contest = replace(contest, tokenizers=files)
+    for name in files:  # now, so that no model's time goes into cutting the text
+        first = next(entry for entry in contest.entries if entry.tokenizer == name)
+        yield from encode(with_file(contest, first), contest.train)
+    return contest
 
 
 def with_file(contest: Contest, entry: Entry) -> RunSettings:
@@ -42,9 +49,10 @@ def with_file(contest: Contest, entry: Entry) -> RunSettings:
 
 def _file(contest: Contest, entry: Entry) -> Path:
     """The tokenizer of this name, learned now unless it is there."""
-    settings = entry.settings
+    settings, _, _ = in_time(entry.settings, contest.train, None, Clock.minutes(contest.minutes))
     about = (settings.text.model_dump_json(), settings.data.model_dump_json(), contest.digest)
-    path = contest.out / "tokenizers" / f"{entry.tokenizer}-{key_of(settings, *about)[:12]}.json"
+    digest = hashlib.sha256("\n".join(about).encode()).hexdigest()
+    path = contest.out / "tokenizers" / f"{entry.tokenizer}-{digest[:12]}.json"
     try:
         load_tokenizer(path)
     except NextwordError:

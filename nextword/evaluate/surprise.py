@@ -60,9 +60,9 @@ def _tokens(
     pieces = list(tokenizer.encode_blocks([Block(text.encode(), True)]))
     if not pieces:
         return []
-    ids = np.concatenate([piece.ids for piece in pieces])
+    stream, ids = Stream(model, carry=True), np.concatenate([piece.ids for piece in pieces])
     real = (ids != START) & (ids != END)
-    logp = np.asarray(Stream(model).push(ids))[real]
+    logp = np.concatenate([np.asarray(stream.push(piece.ids, piece.documents)) for piece in pieces])[real]
     return list(zip(_places(tokenizer, ids[real].tolist(), text), logp.tolist(), strict=True))
 
 

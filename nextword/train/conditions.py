@@ -20,3 +20,4 @@ class Conditions:
     stop: Stop = field(default_factory=Stop)
     device: str = "cpu"  # auto, cpu, cuda, mps
     start: Trained | None = None  # the run whose weights it begins with
+    whole: bool = False  # the text is ready to be read as it is: nothing of it is left out for want of time
