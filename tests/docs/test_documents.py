@@ -23,7 +23,7 @@ def test_links_and_files_that_are_named_are_there(document):
             assert (document.parent / link).exists(), link
     for name in re.findall(r"`((?:tests|configs)/[\w/.-]+)`", text):
         assert (ROOT / name).exists(), name
-    for name in re.findall(r"`((?:core|text|data|ngram|evaluate|decode|lab)/[\w/.]+\.py)`", text):
+    for name in re.findall(r"`((?:core|text|data|ngram|blocks|models|train|evaluate|decode|bench|lab)/[\w/.]+\.py)`", text):
         assert (ROOT / "nextword" / name).exists(), name
 
 
@@ -52,7 +52,15 @@ def test_the_picture_of_the_report_is_small():
     assert (ROOT / "docs" / "report.png").stat().st_size < 300_000
 
 
-def test_recipes_hold_only_settings_that_exist():
-    for recipe in (ROOT / "configs").glob("*.toml"):
-        assert plan(recipe=recipe).family == "ngram"
+RECIPES = sorted((ROOT / "configs").glob("*.toml"))
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+def test_recipes_hold_only_settings_that_exist_and_say_how_they_are_run(recipe):
+    settings = plan(recipe=recipe)
+    assert settings.family in catalog.names("model")
+    assert f"configs/{recipe.name}" in recipe.read_text()
+
+
+def test_the_recipe_for_reuters_reads_title_and_body():
     assert plan(recipe=ROOT / "configs" / "reuters.toml").data.text_column == "title,body"
