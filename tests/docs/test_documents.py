@@ -23,7 +23,8 @@ def test_links_and_files_that_are_named_are_there(document):
             assert (document.parent / link).exists(), link
     for name in re.findall(r"`((?:tests|configs)/[\w/.-]+)`", text):
         assert (ROOT / name).exists(), name
-    for name in re.findall(r"`((?:core|text|data|ngram|blocks|models|train|evaluate|decode|bench|lab)/[\w/.]+\.py)`", text):
+    folders = "core|text|data|ngram|blocks|models|train|evaluate|decode|bench|lab"
+    for name in re.findall(rf"`((?:{folders})/[\w/.]+\.py)`", text):
         assert (ROOT / "nextword" / name).exists(), name
 
 
