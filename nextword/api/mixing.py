@@ -96,12 +96,12 @@ def _told(run: Run) -> str:
 
 def _logps(runs: Sequence[Run], source: Source) -> list[np.ndarray[Any, np.dtype[Any]]]:
     """log p of every token of the text, one array a run; the text is encoded once."""
-    streams: list[Stream] = [Stream(run.model) for run in runs]
+    streams: list[Stream] = [Stream(run.model, carry=True) for run in runs]
     found: list[list[Any]] = [[] for _ in runs]
     for piece in runs[0].tokenizer.encode_blocks(source.blocks()):
         real = np.asarray(piece.ids) != START
         for stream, parts in zip(streams, found, strict=True):
-            parts.append(np.asarray(stream.push(piece.ids))[real])
+            parts.append(np.asarray(stream.push(piece.ids, piece.documents))[real])
     return [np.concatenate(parts) if parts else np.empty(0) for parts in found]
 
 

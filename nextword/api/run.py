@@ -82,9 +82,9 @@ class Run:
     def score(self, text: str) -> Score:
         """How well the model predicts a text; `evaluate` takes files."""
         data = text.encode("utf-8", "surrogatepass")
-        stream, tokens, nats, side = Stream(self.model), [], 0.0, 0.0
+        stream, tokens, nats, side = Stream(self.model, carry=True), [], 0.0, 0.0
         for piece in self.tokenizer.encode_blocks([Block(data, True, "the text")], costs=True):
-            logp = stream.push(piece.ids)
+            logp = stream.push(piece.ids, piece.documents)
             side += piece.side_nats
             nats -= float(np.sum(logp, dtype=np.float64))
             tokens += [

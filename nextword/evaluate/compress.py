@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import END, START, LanguageModel, State, Tokenizer
+from nextword.core.contracts import END, START, Carrier, LanguageModel, State, Tokenizer
 from nextword.core.errors import ContextError, FormatError
 from nextword.core.events import Done, Event, Progress, Stage
 from nextword.evaluate.coder import Decoder, Encoder, Weights
@@ -44,7 +45,8 @@ def compressing(model: LanguageModel, tokenizer: Tokenizer, data: bytes, run_has
     yield Stage("compress", len(data), "bytes")
     payload: bytes | None = None
     if data and _can_code(tokenizer, data):
-        payload = yield from _encode(model, tokenizer, data)
+        with _deterministic(model):
+            payload = yield from _encode(model, tokenizer, data)
     mode = CODED if payload is not None and len(payload) < len(data) else RAW
     body = payload if mode == CODED and payload is not None else data
     head = bytes([mode]) + _key(run_hash) + hashlib.sha256(data).digest()[:8]
@@ -63,7 +65,8 @@ def decompressing(
         found = header.payload
     else:
         try:
-            found = yield from _decode(model, tokenizer, header)
+            with _deterministic(model):
+                found = yield from _decode(model, tokenizer, header)
         except (ValueError, IndexError, KeyError, OverflowError, AssertionError) as error:
             raise FormatError(_DAMAGED, source or None) from error
     if hashlib.sha256(found).digest()[:8] != header.check:
@@ -121,6 +124,12 @@ def _key(run_hash: str) -> bytes:
     return key[:16] if len(key) >= 16 else hashlib.sha256(run_hash.encode()).digest()[:16]
 
 
+def _deterministic(model: LanguageModel) -> AbstractContextManager[Any]:
+    """Both directions must see the same numbers to the last bit; a neural model has to be told."""
+    told: AbstractContextManager[Any] = getattr(model, "deterministic", nullcontext)()
+    return told
+
+
 def _can_code(tokenizer: Any, data: bytes) -> bool:
     return bool(tokenizer.lossless and tokenizer.can_code(data))
 
@@ -143,7 +152,7 @@ class _Predictor:
     def read(self, word: int) -> None:
         """The next word is known; END begins a new sequence."""
         if word == END:
-            self.begin()
+            self._end()
             return
         ids = np.array([word])
         try:
@@ -152,6 +161,15 @@ class _Predictor:
         except ContextError:
             self.state = self.model.score(ids[:, None], np.array([1]), self.state)[1]
             self.weights = self._any_word()
+
+    def _end(self) -> None:
+        """The next sequence of the file: it goes on where the model carries its state over, else anew."""
+        if not isinstance(self.model, Carrier):
+            self.begin()
+            return
+        _, state = self.model.score(np.array([[END]]), np.array([1]), self.state)
+        self.state = self.model.carry(state)
+        self.weights = self._weights(self.state)
 
     def _weights(self, state: State) -> Weights:
         try:

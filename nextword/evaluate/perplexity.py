@@ -63,9 +63,9 @@ class Totals:
 def evaluate(model: LanguageModel, tokenizer: Tokenizer, blocks: Iterable[Block]) -> Report:
     """Score a text and report every number of the one scale."""
     began = time.perf_counter()
-    totals, stream = Totals(), Stream(model)
+    totals, stream = Totals(), Stream(model, carry=True)
     for piece in gathered(tokenizer.encode_blocks(blocks, costs=True)):
-        totals.add(piece, stream.push(piece.ids), tokenizer)
+        totals.add(piece, stream.push(piece.ids, piece.documents), tokenizer)
     return report(totals, model, tokenizer, time.perf_counter() - began)
 
 

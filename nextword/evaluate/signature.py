@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from nextword.core.contracts import LanguageModel, Tokenizer
+from nextword.core.contracts import Carrier, LanguageModel, Tokenizer
 
 
 def signature(model: LanguageModel, tokenizer: Tokenizer) -> str:
@@ -16,7 +16,7 @@ def signature(model: LanguageModel, tokenizer: Tokenizer) -> str:
         "tok": tokenizer.name,
         "unit": tokenizer.unit,
         "unk": _unknown(tokenizer),
-        "ctx": "all" if context(model) is None else str(context(model)),
+        "ctx": _context(model, tokenizer),
         "lossless": "yes" if tokenizer.lossless else "no",
     }
     if not is_probability(model):
@@ -29,6 +29,14 @@ def context(model: LanguageModel) -> int | None:
     """How many tokens before a token a model looks at; None where there is no such limit."""
     found = getattr(model, "context", None)
     return found if isinstance(found, int) else None
+
+
+def _context(model: LanguageModel, tokenizer: Tokenizer) -> str:
+    """How far back a model looks, and ``document`` where that goes beyond the line that is a sequence."""
+    limit = context(model)
+    if tokenizer.unit == "line" and isinstance(model, Carrier):
+        return "document" if limit is None else f"document/{limit}"
+    return "all" if limit is None else str(limit)
 
 
 def is_probability(model: LanguageModel) -> bool:

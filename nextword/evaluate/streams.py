@@ -1,7 +1,8 @@
 """Log-probabilities of packed ids, piece after piece, for any model and with bounded memory.
 
 A packed stream is ``START w … END START w … END``; a piece may end anywhere and the next one goes on.
-Count models score a stream in one pass; others get their sequences sorted by length, in padded batches.
+Count models score a stream in one pass, others their rows in batches, a mixture each of its models in its own
+way. Where a model's state outlives a line (`Carrier`), a row is a document: its lines are read on.
 """
 
 from __future__ import annotations
@@ -13,35 +14,57 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nextword.core.contracts import END, START, Encoded, LanguageModel, PackedScorer, State
+from nextword.core.contracts import END, START, Carrier, Encoded, LanguageModel, PackedScorer, State
+from nextword.evaluate.batches import Rows
 from nextword.models.distributions import as_numpy
+from nextword.models.mixture import Mixture
 
 Array = npt.NDArray[Any]
 
-BATCH = 1 << 14  # words of a padded batch
-PIECE = 1 << 12  # a longer sequence is scored in pieces of so many words, the state carried
 GATHER = 1 << 16  # small pieces are put together up to so many ids
 
 
 class Stream:
-    """Scores one stream of packed ids; what a cut sequence has already read is kept between pieces."""
+    """Scores one stream of packed ids; what a cut sequence has already read is kept between pieces.
 
-    def __init__(self, model: LanguageModel, begin: bool = True) -> None:
+    ``carry``: a `Carrier` goes on from line to line within a document, as published perplexities are counted.
+    It is told where documents begin; the STARTs of other lines are then not read.
+    """
+
+    def __init__(self, model: LanguageModel, begin: bool = True, carry: bool = False) -> None:
         self.model, self.begin = model, begin
+        self._parts: list[Stream] = []
+        if isinstance(model, Mixture):
+            self._parts = [Stream(part, begin, carry) for part in model.models]
         order = getattr(model, "order", None)
         self._context = order - 1 if isinstance(order, int) else None
         self._is_packed = begin and isinstance(model, PackedScorer)
+        self._carries = carry and begin and isinstance(model, Carrier)
+        self._rows = Rows(model, begin)
         self._tail: Array = np.empty(0, dtype=np.int32)  # the last words of a cut sequence
         self._state: State = None  # or the model's state after it
 
-    def push(self, ids: Array) -> Array:
-        """log p of every id of the next piece; 0 at START."""
+    def push(self, ids: Array, documents: Iterable[int] | None = None) -> Array:
+        """log p of every id of the next piece; 0 at START.
+
+        ``documents``: where those STARTs stand that begin a document (`Encoded.documents`); None: all do.
+        """
         ids = as_numpy(ids)
         if not len(ids):
             return np.zeros(0)
+        if self._parts:
+            return self._mixed(ids, documents)
         if self._is_packed and self._context is not None:
             return self._by_context(ids)
+        if self._carries and documents is not None:
+            return self._by_document(ids, np.fromiter(documents, np.int64))
         return self._by_state(ids)
+
+    def _mixed(self, ids: Array, documents: Iterable[int] | None) -> Array:
+        assert isinstance(self.model, Mixture)
+        logp = self.model.mix([part.push(ids, documents) for part in self._parts])
+        logp[ids == START] = 0.0
+        return logp
 
     def _by_context(self, ids: Array) -> Array:
         """One pass; a cut sequence needs no more than its last n-1 words."""
@@ -55,72 +78,45 @@ class Stream:
         assert isinstance(self.model, PackedScorer)
         return as_numpy(self.model.score_packed(ids))
 
-    def _by_state(self, ids: Array) -> Array:
-        """Whole sequences in one pass or in batches; the two cut ones, at most, with their state."""
+    def _by_document(self, ids: Array, begins: Array) -> Array:
+        """Without the STARTs inside documents; END alone separates the lines, and each document is a row."""
+        is_read = ids != START
+        is_read[begins] = True
+        logp = np.zeros(len(ids))
+        if is_read.any():
+            logp[is_read] = self._by_state(ids[is_read], ends=False)
+        return logp
+
+    def _by_state(self, ids: Array, ends: bool = True) -> Array:
+        """Whole rows in one pass or in batches; the two cut ones, at most, with their state.
+
+        ``ends``: an END at the end of the piece ends a row; else the row may go on.
+        """
         starts = np.flatnonzero(ids == START)
         first = int(starts[0]) if len(starts) else len(ids)
         parts: list[Array] = []
         if first:
-            parts.append(self._long(ids[:first], self._state))
-        whole = len(ids) if ids[-1] == END else int(starts[-1]) if len(starts) else first
+            parts.append(self._read_on(ids[:first], self._state))
+        is_whole = ends and ids[-1] == END
+        whole = len(ids) if is_whole else int(starts[-1]) if len(starts) else first
         if whole > first:
             middle = ids[first:whole]
-            parts.append(self._packed(middle) if self._is_packed else self._batches(middle))
-            self._state = None
+            inside = starts[starts < whole] - first
+            parts.append(self._packed(middle) if self._is_packed else self._rows.score(middle, inside))
         if whole < len(ids):
-            parts += [np.zeros(1), self._long(ids[whole + 1 :], None)]
-        elif ids[-1] == END:
+            parts += [np.zeros(1), self._read_on(ids[whole + 1 :], None)]
+        if is_whole:
             self._state = None
         return np.concatenate(parts)
 
-    def _long(self, ids: Array, state: State) -> Array:
-        """One sequence, or a part of one, in pieces."""
-        state = self.model.start(1, None, self.begin) if state is None else state
-        found = [np.zeros(0)]
-        for at in range(0, len(ids), PIECE):
-            part = ids[None, at : at + PIECE]
-            logp, state = self.model.score(part, np.array([part.shape[1]]), state)
-            found.append(as_numpy(logp)[0])
-        self._state = state
-        return np.concatenate(found)
-
-    def _batches(self, ids: Array) -> Array:
-        """Sequences of nearly one length share a batch, so that little of it is padding."""
-        starts = np.flatnonzero(ids == START)
-        lengths = np.diff(np.append(starts, len(ids))) - 1
-        logp = np.zeros(len(ids))
-        by_length = np.argsort(lengths, kind="stable")
-        at = 0
-        while at < len(by_length):
-            rows = by_length[at : at + _rows(lengths[by_length[at:]])]
-            self._batch(ids, starts[rows] + 1, lengths[rows], logp)
-            at += len(rows)
+    def _read_on(self, ids: Array, state: State) -> Array:
+        logp, self._state = self._rows.read_on(ids, state)
         return logp
-
-    def _batch(self, ids: Array, starts: Array, lengths: Array, logp: Array) -> None:
-        T = int(lengths[-1])
-        if T > PIECE:
-            logp[starts[0] : starts[0] + T] = self._long(ids[starts[0] : starts[0] + T], None)
-            return
-        places = starts[:, None] + np.arange(T)
-        real = np.arange(T) < lengths[:, None]
-        padded = np.where(real, ids[np.minimum(places, len(ids) - 1)], END)
-        found, _ = self.model.score(padded, lengths, self.model.start(len(starts), None, self.begin))
-        logp[places[real]] = as_numpy(found)[real]
 
 
 def _last_start(ids: Array) -> int:
     starts = np.flatnonzero(ids == START)
     return int(starts[-1]) if len(starts) else 0
-
-
-def _rows(lengths: Array) -> int:
-    """How many of these rising lengths fit into one batch, at least one."""
-    if lengths[0] > PIECE:
-        return 1
-    cost = np.arange(1, len(lengths) + 1) * np.maximum(lengths, 1)
-    fits = int(np.searchsorted(cost, BATCH, side="right"))
-    return max(1, min(fits, int(np.searchsorted(lengths, PIECE, side="right"))))
 
 
 def gathered(pieces: Iterable[Encoded], size: int | None = None) -> Iterator[Encoded]:

@@ -7,6 +7,7 @@ log-likelihood is concave in λ, and EM climbs it to the top; the gradient says 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from nextword.core.contracts import START, Array, LanguageModel, PackedScorer, State
+from nextword.core.contracts import START, Array, Carrier, LanguageModel, PackedScorer, State
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.settings import Settings
 from nextword.models.distributions import Floats, as_numpy
@@ -47,6 +48,8 @@ class Mixture:
         self.vocab_size = models[0].vocab_size
         if all(isinstance(model, PackedScorer) for model in models):  # only then is the mixture one, too
             self.score_packed: Callable[[Array], Array] = self._score_packed
+        if any(isinstance(model, Carrier) for model in models):  # and a Carrier where a part is
+            self.carry: Callable[[State], State] = self._carry
 
     @property
     def context(self) -> int | None:
@@ -65,18 +68,18 @@ class Mixture:
 
     def next(self, state: State) -> Array:
         """log Σ λ_k p_k of every word."""
-        return self._mix([model.next(part) for model, part in zip(self.models, state, strict=True)])
+        return self.mix([model.next(part) for model, part in zip(self.models, state, strict=True)])
 
     def step(self, ids_B: Array, state: State) -> tuple[Array, State]:
         """Every component reads the word."""
         pairs = [model.step(ids_B, part) for model, part in zip(self.models, state, strict=True)]
-        return self._mix([logp for logp, _ in pairs]), tuple(after for _, after in pairs)
+        return self.mix([logp for logp, _ in pairs]), tuple(after for _, after in pairs)
 
     def score(self, ids_BT: Array, lengths_B: Array, state: State = None) -> tuple[Array, State]:
         """Every component scores the words; entries past a row's length are 0."""
         parts = (None,) * len(self.models) if state is None else state
         pairs = [model.score(ids_BT, lengths_B, part) for model, part in zip(self.models, parts, strict=True)]
-        logp_BT = self._mix([logp for logp, _ in pairs])
+        logp_BT = self.mix([logp for logp, _ in pairs])
         real_BT = np.arange(logp_BT.shape[1]) < as_numpy(lengths_B)[:, None]
         return np.where(real_BT, logp_BT, 0.0), tuple(after for _, after in pairs)
 
@@ -84,13 +87,29 @@ class Mixture:
         """Every component keeps these rows."""
         return tuple(model.reorder(part, rows_B) for model, part in zip(self.models, state, strict=True))
 
+    def _carry(self, state: State) -> State:
+        """Parts that go on over the lines do so, the others begin anew."""
+        rows = len(as_numpy(self.models[0].next(state[0])))
+        return tuple(
+            model.carry(part) if isinstance(model, Carrier) else model.start(rows)
+            for model, part in zip(self.models, state, strict=True)
+        )
+
+    def deterministic(self) -> AbstractContextManager[Any]:
+        """While it lasts, every component computes the same numbers from the same words, to the last bit."""
+        both = ExitStack()
+        for model in self.models:
+            both.enter_context(getattr(model, "deterministic", nullcontext)())
+        return both
+
     def _score_packed(self, ids: Array) -> Array:
         parts = (model for model in self.models if isinstance(model, PackedScorer))
-        logp = self._mix([model.score_packed(ids) for model in parts])
+        logp = self.mix([model.score_packed(ids) for model in parts])
         logp[as_numpy(ids) == START] = 0.0
         return logp
 
-    def _mix(self, logps: list[Array]) -> Floats:
+    def mix(self, logps: Sequence[Array]) -> Floats:
+        """log Σ λ_k p_k from the log p of every component."""
         used = [(weight, logp) for weight, logp in zip(self.weights, logps, strict=True) if weight > 0]
         terms = [as_numpy(logp, np.float64) + np.log(weight) for weight, logp in used]
         top = np.maximum.reduce(terms)

@@ -7,7 +7,9 @@ Model": h(t), then ŷ(t) = softmax(U h(t) + b)].
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 import torch
@@ -105,13 +107,13 @@ class NeuralLanguageModel:
     def start(self, batch: int, source: Any = None, begin: bool = True) -> NeuralState:
         """Rows that have read START, or nothing."""
         state = NeuralState(self.network.start(batch), self.network.start_feature(batch))
-        return self._read(torch.full((batch, 1), START, device=self.network.device), state) if begin else state
+        starts_B1 = torch.full((batch, 1), START, device=self.network.device)
+        return self._read(starts_B1, state) if begin else state
 
     @torch.inference_mode()
     def next(self, state: NeuralState) -> Tensor:
         """log p of every next word."""
-        logp_BV: Tensor = self.network.head.log_probs(state.feature_BD)
-        return logp_BV
+        return self._head.log_probs(state.feature_BD)
 
     @torch.inference_mode()
     def step(self, ids_B: Array, state: NeuralState) -> tuple[Tensor, NeuralState]:
@@ -134,7 +136,7 @@ class NeuralLanguageModel:
         before_BTD = torch.cat([state.feature_BD[:, None], features_BTD[:, :-1]], dim=1)
         real_BT = torch.arange(T, device=ids_BT.device) < lengths_B[:, None]
         logp_BT = torch.zeros(B, T, device=ids_BT.device)
-        logp_BT[real_BT] = self.network.head.score(before_BTD[real_BT], ids_BT[real_BT])
+        logp_BT[real_BT] = self._head.score(before_BTD[real_BT], ids_BT[real_BT])
         last_BD = features_BTD[torch.arange(B), (lengths_B - 1).clamp(min=0)]
         feature_BD = torch.where(lengths_B[:, None] > 0, last_BD, state.feature_BD)
         return logp_BT, NeuralState(inner, feature_BD)
@@ -144,6 +146,22 @@ class NeuralLanguageModel:
         """Keep these rows."""
         rows_B = self._ids(rows_B)
         return NeuralState(self.network.reorder(state.inner, rows_B), state.feature_BD[rows_B])
+
+    @property
+    def _head(self) -> Head:
+        return cast(Head, self.network.head)
+
+    @contextmanager
+    def deterministic(self) -> Iterator[None]:
+        """While it lasts, the same words give the same numbers to the last bit, in any process here."""
+        threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+        torch.set_num_threads(1)
+        torch.use_deterministic_algorithms(True)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+            torch.use_deterministic_algorithms(strict)
 
     def _read(self, ids_B1: Tensor, state: NeuralState) -> NeuralState:
         features_B1D, inner = self.network.read(ids_B1, state.inner)

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nextword.core.contracts import END, START, Encoded
-from nextword.evaluate import streams
+from nextword.evaluate import batches
 from nextword.evaluate.streams import Stream, gathered
+from nextword.models.mixture import Mixture
 
 sequences = st.lists(st.lists(st.integers(3, 12), max_size=9), min_size=1, max_size=8)
 
@@ -59,8 +60,8 @@ def test_long_sequences_are_scored_in_pieces_with_the_same_result(trained, plain
     rng = np.random.default_rng(0)
     rows = [list(rng.integers(3, 12, size=size)) for size in (50, 3, 0, 17, 16, 40)]
     expected = Stream(plain(model)).push(packed(rows))
-    monkeypatch.setattr(streams, "PIECE", 16)
-    monkeypatch.setattr(streams, "BATCH", 24)
+    monkeypatch.setattr(batches, "PIECE", 16)
+    monkeypatch.setattr(batches, "BATCH", 24)
     assert np.allclose(Stream(plain(model)).push(packed(rows)), expected)
 
 
@@ -71,3 +72,83 @@ def test_small_pieces_are_put_together_without_loss():
     assert sum(piece.words for piece in found) == 10
     assert sum(piece.side_nats for piece in found) == 2.5
     assert np.array_equal(np.concatenate([p.ids for p in found]), np.concatenate([p.ids for p in pieces]))
+
+
+documents_of_rows = st.lists(sequences, min_size=1, max_size=4)
+
+
+def carried(model, documents):
+    """The definition: step on through the lines of a document."""
+    found = []
+    for rows in documents:
+        state = model.start(1)
+        logp = model.next(state)
+        for row in rows:
+            found.append(0.0)
+            for word in (*row, END):
+                found.append(logp[0, word])
+                logp, state = model.step(np.array([word]), state)
+    return np.array(found)
+
+
+def pieces_of(documents, cuts):
+    """The packed ids cut anywhere, each piece with the offsets of its documents."""
+    ids = packed([row for rows in documents for row in rows])
+    lengths = [sum(len(row) + 2 for row in rows) for rows in documents]
+    begins = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(int)
+    edges = [0, *sorted(min(cut, len(ids)) for cut in cuts), len(ids)]
+    for a, b in pairwise(edges):
+        yield ids[a:b], tuple((begins[(begins >= a) & (begins < b)] - a).tolist())
+
+
+def carrier(model):
+    """The model as one whose state outlives a line."""
+    model.carry = lambda state: state
+    return model
+
+
+@settings(max_examples=30, deadline=None)
+@given(documents=documents_of_rows, cuts=st.lists(st.integers(0, 80), max_size=5))
+def test_a_carried_state_goes_on_within_a_document_and_begins_anew_at_the_next(
+    trained, plain, documents, cuts
+):
+    model, _ = trained()
+    stream = Stream(carrier(plain(model)), carry=True)
+    found = np.concatenate([stream.push(ids, begins) for ids, begins in pieces_of(documents, cuts)])
+    assert np.allclose(found, carried(model, documents), atol=1e-9)
+
+
+@settings(max_examples=20, deadline=None)
+@given(documents=documents_of_rows, cuts=st.lists(st.integers(0, 80), max_size=5))
+def test_a_mixture_is_streamed_by_its_parts(trained, plain, documents, cuts):
+    model, _ = trained()
+    mixture = Mixture([model, carrier(plain(model))], (0.25, 0.75))
+    stream = Stream(mixture, carry=True)
+    found = np.concatenate([stream.push(ids, begins) for ids, begins in pieces_of(documents, cuts)])
+    alone = one_by_one(model, [row for rows in documents for row in rows])
+    expected = np.log(0.25 * np.exp(alone) + 0.75 * np.exp(carried(model, documents)))
+    assert np.allclose(found, expected, atol=1e-9)
+
+
+@settings(max_examples=10, deadline=None)
+@given(documents=documents_of_rows)
+def test_nothing_is_carried_unless_asked_for(trained, plain, documents):
+    model, _ = trained()
+    rows = [row for rows in documents for row in rows]
+    (ids, begins), *_ = pieces_of(documents, [])
+    assert np.allclose(Stream(carrier(plain(model))).push(ids, begins), one_by_one(model, rows))
+
+
+def test_long_documents_are_read_side_by_side_with_the_same_result(trained, plain, monkeypatch):
+    model, _ = trained()
+    rng = np.random.default_rng(0)
+    documents = [[list(rng.integers(3, 12, size=9))] * count for count in (6, 7, 5, 1, 6)]
+    monkeypatch.setattr(batches, "PIECE", 16)
+    monkeypatch.setattr(batches, "BATCH", 24)
+    (ids, begins), *_ = pieces_of(documents, [])
+    assert np.allclose(Stream(carrier(plain(model)), carry=True).push(ids, begins), carried(model, documents))
+
+
+def test_documents_are_put_together_with_their_places():
+    pieces = [Encoded(np.full(4, i), 1, 2, 3, 1, 0.5, (0, 2)) for i in range(3)]
+    assert [piece.documents for piece in gathered(pieces, size=8)] == [(0, 2, 4, 6), (0, 2)]
