@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -168,3 +170,15 @@ def test_metrics_are_rows_of_json(run):
     assert rows == run.metrics
     assert rows[0]["step"] == 1
     assert np.isfinite([row["loss"] for row in rows if "loss" in row]).all()
+
+
+@pytest.mark.slow
+def test_training_does_not_load_torch_s_compiler(tmp_path):
+    """It takes as long to load as torch itself, and nothing here is compiled."""
+    (tmp_path / "t.txt").write_text(TEXT)
+    script = (
+        "import sys, nextword\n"
+        f"nextword.train('t.txt', model='lstm', tokenizer='words', set={SMALL!r})\n"
+        "assert 'torch._dynamo' not in sys.modules, 'loaded'\n"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True)

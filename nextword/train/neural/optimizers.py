@@ -1,13 +1,13 @@
 """Rules for an update: SGD, AdamW, and Muon for matrices with AdamW for the rest.
 
 θ ← θ - α ∇J(θ) [IITD-1 "Training a RNN Language Model"]; AdamW: Loshchilov & Hutter 2019; Muon: Jordan et
-al. 2024.
+al. 2024. The rules are those of `torch.optim`, which tests hold them to, with its fused kernels and without
+its import of a compiler, which takes as long as torch itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -17,75 +17,117 @@ from nextword.train.neural.precision import has_bf16
 from nextword.train.neural_settings import NeuralTrainSettings
 
 _NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # the coefficients of Jordan et al.
+_SMALL = 1e-8  # AdamW's epsilon
 
 
-class Optimizer:
-    """One or several rules, each for its own weights, with a common rate and one joint state."""
+class Rule:
+    """How some weights are updated; ``state`` has a list of tensors for each thing it remembers of them."""
 
-    def __init__(self, rules: Iterable[torch.optim.Optimizer]) -> None:
-        self.rules = tuple(rules)
+    def __init__(self, weights: Sequence[nn.Parameter], decay: float) -> None:
+        self.weights, self.decay = list(weights), decay
+        self.state: dict[str, list[Tensor]] = {}
 
     def step(self, rate: float) -> None:
-        """Update all weights."""
-        for rule in self.rules:
-            for group in rule.param_groups:
-                group["lr"] = rate
-            rule.step()
+        """Update the weights that have a gradient."""
+        live = [at for at, weight in enumerate(self.weights) if weight.grad is not None]
+        if live:
+            weights = [self.weights[at] for at in live]
+            gradients = [weight.grad for weight in weights if weight.grad is not None]
+            state = {name: [tensors[at] for at in live] for name, tensors in self.state.items()}
+            self._update(weights, gradients, state, rate)
 
-    def clear(self) -> None:
-        """Forget the gradients."""
-        for rule in self.rules:
-            rule.zero_grad(set_to_none=True)
+    def _update(
+        self,
+        weights: list[nn.Parameter],
+        gradients: list[Tensor],
+        state: dict[str, list[Tensor]],
+        rate: float,
+    ) -> None:
+        raise NotImplementedError
 
-    def tensors(self) -> dict[str, Tensor]:
-        """The state of every rule: ``<rule>.<weight>.<name>``."""
-        return {
-            f"{number}.{index}.{name}": value
-            for number, rule in enumerate(self.rules)
-            for index, values in rule.state_dict()["state"].items()
-            for name, value in values.items()
-            if isinstance(value, Tensor)
+
+class SGD(Rule):
+    """m ← μ m + ∇J + λ θ, θ ← θ - α m."""
+
+    def __init__(self, weights: Sequence[nn.Parameter], decay: float, momentum: float) -> None:
+        super().__init__(weights, decay)
+        self.momentum = momentum
+        if momentum:
+            self.state["momentum"] = [torch.zeros_like(weight) for weight in self.weights]
+
+    def _update(
+        self,
+        weights: list[nn.Parameter],
+        gradients: list[Tensor],
+        state: dict[str, list[Tensor]],
+        rate: float,
+    ) -> None:
+        if self.decay:
+            gradients = list(torch._foreach_add(gradients, list(weights), alpha=self.decay))
+        if self.momentum:
+            torch._foreach_mul_(state["momentum"], self.momentum)
+            torch._foreach_add_(state["momentum"], gradients)
+            gradients = state["momentum"]
+        torch._foreach_add_(list(weights), gradients, alpha=-rate)
+
+
+class AdamW(Rule):
+    """Each weight's step is divided by the size of its gradients, and it decays by itself."""
+
+    def __init__(self, weights: Sequence[nn.Parameter], decay: float, betas: tuple[float, float]) -> None:
+        super().__init__(weights, decay)
+        self.betas = betas
+        self.state = {
+            "mean": [torch.zeros_like(weight) for weight in self.weights],
+            "square": [torch.zeros_like(weight) for weight in self.weights],
+            "steps": [torch.zeros((), device=weight.device) for weight in self.weights],
         }
 
-    def load(self, tensors: Mapping[str, Tensor]) -> None:
-        """The way back from `tensors`; groups and rates follow from the settings."""
-        for number, rule in enumerate(self.rules):
-            state: dict[int, dict[str, Tensor]] = {}
-            for key, value in tensors.items():
-                owner, index, name = key.split(".", 2)
-                if int(owner) == number:
-                    state.setdefault(int(index), {})[name] = value.clone()
-            rule.load_state_dict({"state": state, "param_groups": rule.state_dict()["param_groups"]})
+    def _update(
+        self,
+        weights: list[nn.Parameter],
+        gradients: list[Tensor],
+        state: dict[str, list[Tensor]],
+        rate: float,
+    ) -> None:
+        torch._foreach_add_(state["steps"], 1)
+        torch._fused_adamw_(
+            list(weights), gradients, state["mean"], state["square"], [], state["steps"],
+            lr=rate, beta1=self.betas[0], beta2=self.betas[1], weight_decay=self.decay, eps=_SMALL,
+            amsgrad=False, maximize=False,
+        )  # fmt: skip
 
 
-class FloatMuon(torch.optim.Optimizer):
-    """Muon in fp32, for processors without bf16, where `torch.optim.Muon` would take minutes a step.
+class Muon(Rule):
+    """The momentum of a matrix is made orthogonal, then scaled so that its entries are as large as AdamW's.
 
-    The momentum of a matrix is made orthogonal by five steps of Newton and Schulz, then scaled so that its
-    entries are as large as AdamW's.
+    Products are in bf16 where the processor has it, as in `torch.optim.Muon`, else in fp32: emulated bf16
+    would take minutes a step.
     """
 
-    def __init__(self, groups: Any, lr: float, momentum: float = 0.95, weight_decay: float = 0.0) -> None:
-        super().__init__(groups, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+    momentum = 0.95
 
-    @torch.no_grad()
-    def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """Update all matrices."""
-        for group in self.param_groups:
-            for weight in group["params"]:
-                if weight.grad is None:
-                    continue
-                state = self.state[weight]
-                if "momentum_buffer" not in state:
-                    state["momentum_buffer"] = torch.zeros_like(weight)
-                memory = state["momentum_buffer"].lerp_(weight.grad, 1 - group["momentum"])
-                update = orthogonal(weight.grad.lerp(memory, group["momentum"]))
-                weight.mul_(1 - group["lr"] * group["weight_decay"])
-                weight.add_(update, alpha=-group["lr"] * 0.2 * max(weight.shape) ** 0.5)
+    def __init__(self, weights: Sequence[nn.Parameter], decay: float) -> None:
+        super().__init__(weights, decay)
+        self.state["momentum"] = [torch.zeros_like(weight) for weight in self.weights]
+
+    def _update(
+        self,
+        weights: list[nn.Parameter],
+        gradients: list[Tensor],
+        state: dict[str, list[Tensor]],
+        rate: float,
+    ) -> None:
+        for weight, gradient, memory in zip(weights, gradients, state["momentum"], strict=True):
+            memory.lerp_(gradient, 1 - self.momentum)
+            dtype = torch.bfloat16 if has_bf16(weight.device) else weight.dtype
+            update = orthogonal(gradient.lerp(memory, self.momentum).to(dtype)).to(weight.dtype)
+            weight.mul_(1 - rate * self.decay)
+            weight.add_(update, alpha=-rate * 0.2 * max(weight.shape) ** 0.5)
 
 
 def orthogonal(matrix: Tensor, steps: int = 5) -> Tensor:
-    """About U Vᵀ of the matrix U S Vᵀ."""
+    """About U Vᵀ of the matrix U S Vᵀ, by steps of Newton and Schulz."""
     a, b, c = _NEWTON_SCHULZ
     x = matrix.T if matrix.shape[0] > matrix.shape[1] else matrix
     x = x / x.norm().clamp(min=1e-7)
@@ -95,27 +137,52 @@ def orthogonal(matrix: Tensor, steps: int = 5) -> Tensor:
     return x.T if matrix.shape[0] > matrix.shape[1] else x
 
 
+class Optimizer:
+    """One or several rules, each for its own weights, with a common rate and one joint state."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.rules = [rule for rule in rules if rule.weights]
+
+    @torch.no_grad()
+    def step(self, rate: float) -> None:
+        """Update all weights."""
+        for rule in self.rules:
+            rule.step(rate)
+
+    def clear(self) -> None:
+        """Forget the gradients."""
+        for rule in self.rules:
+            for weight in rule.weights:
+                weight.grad = None
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What the rules remember: ``<rule>.<name>.<weight>``."""
+        return {
+            f"{number}.{name}.{at}": tensor
+            for number, rule in enumerate(self.rules)
+            for name, tensors in rule.state.items()
+            for at, tensor in enumerate(tensors)
+        }
+
+    @torch.no_grad()
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
+        """The way back from `tensors`."""
+        for name, tensor in self.tensors().items():
+            tensor.copy_(tensors[name])
+
+
 def make_optimizer(network: Network, settings: NeuralTrainSettings) -> Optimizer:
-    """The rule of the settings for this network's weights."""
+    """The rules of the settings for this network's weights."""
     matrices, rest = split_weights(network)
-    decay, rate = settings.weight_decay, settings.rate
+    decay, betas = settings.weight_decay, settings.betas
     if settings.optimizer == "sgd":
-        groups = [{"params": matrices, "weight_decay": decay}, {"params": rest, "weight_decay": 0.0}]
-        return Optimizer([torch.optim.SGD(_filled(groups), lr=rate, momentum=settings.momentum, fused=True)])
-    hidden = _hidden(network, matrices) if settings.optimizer == "muon" else []
+        return Optimizer([SGD(matrices, decay, settings.momentum), SGD(rest, 0.0, settings.momentum)])
+    if settings.optimizer == "adamw":
+        return Optimizer([AdamW(matrices, decay, betas), AdamW(rest, 0.0, betas)])
+    hidden = _hidden(network, matrices)
     chosen = {id(weight) for weight in hidden}
     others = [weight for weight in matrices if id(weight) not in chosen]
-    groups = [{"params": others, "weight_decay": decay}, {"params": rest, "weight_decay": 0.0}]
-    adam = torch.optim.AdamW(_filled(groups), lr=rate, betas=settings.betas, fused=True)
-    if not hidden:
-        return Optimizer([adam])
-    if has_bf16(network.device):
-        muon: torch.optim.Optimizer = torch.optim.Muon(
-            hidden, lr=rate, weight_decay=decay, adjust_lr_fn="match_rms_adamw"
-        )
-    else:
-        muon = FloatMuon(hidden, lr=rate, weight_decay=decay)
-    return Optimizer([muon, adam])
+    return Optimizer([Muon(hidden, decay), AdamW(others, decay, betas), AdamW(rest, 0.0, betas)])
 
 
 def split_weights(network: Network) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
@@ -132,7 +199,3 @@ def _hidden(network: Network, matrices: list[nn.Parameter]) -> list[nn.Parameter
     """2-D matrices that stand neither at the words nor at the output."""
     head = {id(weight) for weight in network.head.parameters()}
     return [weight for weight in matrices if weight.ndim == 2 and id(weight) not in head]
-
-
-def _filled(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [group for group in groups if group["params"]]
