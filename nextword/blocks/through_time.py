@@ -291,7 +291,8 @@ class TorchGRUFunction(torch.autograd.Function):
             dr.addcmul_(dr, r, value=-1)
             gates = d_TBG.view(T, -1, 3, H).unbind(0)
             d, g, z_ = d_TBG.unbind(0), g_TBH.unbind(0), z.unbind(0)
-            earlier, weight_GH = (torch.zeros_like(h_SBH[0]), *gradients[0].unbind(0)), turned(h_weight, ctx.low)
+            earlier = (torch.zeros_like(h_SBH[0]), *gradients[0].unbind(0))
+            weight_GH = turned(h_weight, ctx.low)
             g[T - 1].copy_(earlier[T])
             before = (torch.empty_like(h_SBH[0]), *g)
             for t in range(T - 1, -1, -1):
