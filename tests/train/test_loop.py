@@ -59,7 +59,7 @@ def test_loop_tells_steps_measurements_and_ends_with_the_model():
     assert steps[-1].loss < steps[0].loss
     assert all(each.norm > 0 and each.memory > 0 and each.tokens_per_second > 0 for each in steps)
     assert steps[-1].seconds_left == 0
-    assert len(kinds(events, Valid)) >= 10
+    assert len(kinds(events, Valid)) >= 2
     rows = [event.values for event in kinds(events, Measure)]
     assert [row["step"] for row in rows if "loss" in row] == [1, 10, 20, 30]
     assert {"step", "seconds", "tokens", "loss", "rate", "norm", "tokens_per_second"} == set(rows[0])

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 
-def clip(parameters: Sequence[nn.Parameter], longest: float) -> Tensor:
+@torch.no_grad()
+def clip(parameters: Sequence[nn.Parameter], longest: float) -> float:
     """Scale all gradients together to a norm of at most ``longest`` (0: any); returns the norm before."""
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    norm = torch.nn.utils.get_total_norm(gradients)
-    if longest:
-        torch.nn.utils.clip_grads_with_norm_(parameters, longest, norm)
+    norm = float(torch.nn.utils.get_total_norm(gradients))
+    if longest and norm > longest:
+        torch._foreach_mul_(gradients, longest / norm)
     return norm

@@ -52,9 +52,9 @@ class HeldOut:
     _chosen: dict[int, list[Row]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pieces: Iterable[Encoded], carry: bool) -> HeldOut | None:
-        """From the encoded text; None where there is nothing to predict."""
-        ids, documents, size, side = join(pieces)
+    def of(cls, pieces: Iterable[Encoded], carry: bool, most: int = 0) -> HeldOut | None:
+        """From the encoded text, of which about ``most`` words are taken (0: all); None if it has no word."""
+        ids, documents, size, side = join(pieces, most)
         stream = Stream(ids, documents, carry)
         if not stream.tokens:
             return None
@@ -90,8 +90,8 @@ class HeldOut:
         return Measured(nll, bits, count)
 
 
-def join(pieces: Iterable[Encoded]) -> tuple[Ids, npt.NDArray[np.int64] | None, int, float]:
-    """All ids, the offsets of the STARTs that begin a document, bytes and side costs of a text."""
+def join(pieces: Iterable[Encoded], most: int = 0) -> tuple[Ids, npt.NDArray[np.int64] | None, int, float]:
+    """Ids, the offsets of the STARTs that begin a document, bytes and side costs of a text."""
     parts: list[Any] = []
     documents: list[npt.NDArray[np.int64]] = []
     known, offset, size, side = True, 0, 0, 0.0
@@ -100,6 +100,8 @@ def join(pieces: Iterable[Encoded]) -> tuple[Ids, npt.NDArray[np.int64] | None, 
         documents.append(np.asarray(piece.documents or (), np.int64) + offset)
         parts.append(piece.ids)
         offset, size, side = offset + len(piece.ids), size + piece.bytes, side + piece.side_nats
+        if most and offset >= most:
+            break
     ids = np.concatenate(parts) if parts else np.zeros(0, np.int32)
     return ids, np.concatenate(documents) if known and documents else None, size, side
 

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -53,15 +53,15 @@ class Learner:
         with seeded(network.device, settings.seed, TRAINING, state.step):
             nats = [self._gradient(state, batch, reader, tokens) for batch in batches]
         norm = clip.clip([*network.parameters()], settings.clip)
-        loss, length = float(torch.stack(nats).sum()) / max(1, tokens), float(norm)
+        loss = float(torch.stack(nats).sum()) / max(1, tokens)
         rate = settings.rate * state.factor * schedules.factor(settings, progress)
-        if np.isfinite(loss) and np.isfinite(length):
+        if math.isfinite(loss) and math.isfinite(norm):
             state.optimizer.step(rate)
             state.step += 1
             state.tokens += tokens
             if state.ema is not None:
                 averaging.follow(state.ema, network, settings.ema, state.step)
-        return Learned(loss, length, rate, tokens)
+        return Learned(loss, norm, rate, tokens)
 
     def _gradient(self, state: TrainingState, batch: Batch, reader: Reader, tokens: int) -> Tensor:
         """Add the gradient of one batch; returns its nats. The state goes on, if it is carried."""

@@ -37,7 +37,9 @@ class Measuring:
         if self.settings.valid_every:
             return state.step % self.settings.valid_every == 0
         over, before = state.plan.progress(state.step + 1), state.plan.progress(state.step)
-        return int(_TIMES * over) > int(_TIMES * before)
+        words = state.valid_tokens or min(_FEWEST, self.held_out.tokens)
+        is_paid = _SHARE * (state.tokens - state.measured_tokens) >= words
+        return is_paid and int(_TIMES * over) > int(_TIMES * before)
 
     def measure(self, state: TrainingState) -> Iterator[Event]:
         """Measure the weights of now (their average, if there is one)."""
@@ -46,7 +48,7 @@ class Measuring:
         if not state.valid_tokens:
             state.valid_tokens = self._words(state, self.held_out)
         found = self._found(state, state.ema, state.valid_tokens)
-        state.measured = state.step
+        state.measured, state.measured_tokens = state.step, state.tokens
         is_best = state.best is None or found.nll < state.best.nll
         if is_best or self.settings.average:
             self._keep(state, found, is_best)
@@ -62,18 +64,16 @@ class Measuring:
             if state.ema is not None:
                 averaging.put_weights(state.network, state.ema)
             return
-        averaged = len(state.averages) > 1
-        if averaged:
+        if len(state.averages) > 1:
             yield from self._average(state)
         averaging.put_weights(state.network, state.best.weights)
         assert self.held_out is not None
-        words = self.settings.valid_tokens
-        if not self.clock.is_limited and state.valid_tokens < min(
-            words or self.held_out.tokens, self.held_out.tokens
-        ):
+        words = self._most(self.held_out)
+        if not self.clock.is_limited and state.valid_tokens < words:
             found = self._found(state, None, words)
             yield from self._tell(state.best.step, state.tokens, found, True)
             state.best.nll, state.best.bits_per_byte = found.nll, found.bits_per_byte
+        yield Note(_sentence(state.best))
 
     def _average(self, state: TrainingState) -> Iterator[Event]:
         assert state.best is not None
@@ -85,12 +85,15 @@ class Measuring:
             yield from self._tell(state.step, state.tokens, found, True)
 
     def _words(self, state: TrainingState, held_out: HeldOut) -> int:
-        """How many words to measure each time; 0 is no choice here: all of them are named by their number."""
-        most = min(self.settings.valid_tokens or held_out.tokens, held_out.tokens)
+        """How many words to measure each time."""
+        most = self._most(held_out)
         if self.settings.valid_every:
             return most
         learned = state.tokens / max(1, state.step) * state.plan.steps / _TIMES
         return min(most, max(_FEWEST, int(_SHARE * learned)))
+
+    def _most(self, held_out: HeldOut) -> int:
+        return min(self.settings.valid_tokens or held_out.tokens, held_out.tokens)
 
     def _found(self, state: TrainingState, weights: averaging.Weights | None, words: int) -> Measured:
         assert self.held_out is not None
@@ -122,3 +125,10 @@ class Measuring:
                 "valid_bits_per_byte": found.bits_per_byte,
             }
         )
+
+
+def _sentence(best: Kept) -> str:
+    bits = "" if best.bits_per_byte is None else f", {best.bits_per_byte:.4f} bits per byte"
+    return (
+        f"held-out text: perplexity {Measured(best.nll, None, 0).perplexity:,.2f}{bits} (step {best.step:,})"
+    )

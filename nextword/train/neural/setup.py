@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from nextword.core.contracts import START, Encoded
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note
-from nextword.data.batches import Kind
+from nextword.data.batches import Ids, Kind
 from nextword.data.sentences import choose_kind, make_batches
 from nextword.data.stream import Stream, check_length
 from nextword.models.network import Head, Network, NeuralLanguageModel
@@ -26,6 +27,8 @@ from nextword.train.neural.warm_start import start_from
 from nextword.train.neural_settings import NeuralTrainSettings
 from nextword.train.settings import RunSettings
 
+_HELD_OUT = 10  # times as much held-out text is read as is measured at once
+_PIECE = 1 << 22  # ids counted at once
 _LENGTH = 64  # positions of a row, where neither the settings nor the model say
 
 
@@ -53,7 +56,7 @@ def prepare(
             "allowed are: windows, sentences"
         )
     source = make_batches(kind, text.ids, text.documents, carry, train.batch, length, train.seed)
-    held = None if held_out is None else HeldOut.of(held_out, carry)
+    held = None if held_out is None else HeldOut.of(held_out, carry, _HELD_OUT * train.valid_tokens)
     if held is None and train.patience:
         yield Note("there is no held-out text, so train.patience has nothing to wait for")
     yield Done(Job(network, train, source, kind == "columns", held, conditions.clock, conditions.stop))
@@ -65,12 +68,20 @@ def build(settings: RunSettings, text: Text, conditions: Conditions) -> Network:
     device, tokenizer = find_device(conditions.device), text.tokenizer
     with seeded(torch.device("cpu"), settings.train.seed, INITIAL):
         network: Network = family.build(settings.model, tokenizer.vocab_size, tokenizer.closed)
-    counts = np.bincount(text.ids, minlength=tokenizer.vocab_size)
-    counts[START] = 0
-    if not cast(NeuralTrainSettings, settings.train).unigram:
-        counts = np.ones_like(counts)
+    counts = np.ones(tokenizer.vocab_size, np.int64)
+    if cast(NeuralTrainSettings, settings.train).unigram:
+        counts = count_ids(text.ids, tokenizer.vocab_size)
     cast(Head, network.head).prepare(torch.from_numpy(counts))
     return network.to(device)
+
+
+def count_ids(ids: Ids, vocab_size: int) -> npt.NDArray[np.int64]:
+    """How often each word has to be predicted; START never."""
+    counts = np.zeros(vocab_size, np.int64)
+    for at in range(0, len(ids), _PIECE):
+        counts += np.bincount(ids[at : at + _PIECE], minlength=vocab_size)
+    counts[START] = 0
+    return counts
 
 
 def row_length(train: NeuralTrainSettings, network: Network, pairs: int) -> int:

@@ -23,7 +23,18 @@ from nextword.train.neural.plan import Plan
 from nextword.train.neural.trees import filled, leaves
 
 # What goes to JSON as it is.
-_PLAIN = ("step", "epoch", "index", "tokens", "seconds", "factor", "waited", "measured", "valid_tokens")
+_PLAIN = (
+    "step",
+    "epoch",
+    "index",
+    "tokens",
+    "seconds",
+    "factor",
+    "waited",
+    "measured",
+    "measured_tokens",
+    "valid_tokens",
+)
 
 
 @dataclass
@@ -52,6 +63,7 @@ class TrainingState:
     factor: float = 1.0  # on the rate: what plateaus have left of it
     waited: int = 0  # measurements since the best one
     measured: int = -1  # the step after which the held-out text was measured last
+    measured_tokens: int = 0  # predictions learned from until then
     valid_tokens: int = 0  # how much of the held-out text is measured each time; 0: not decided yet
     best: Kept | None = None
     averages: list[Kept] = field(default_factory=list)  # the best few, to be averaged at the end
