@@ -24,6 +24,7 @@ from nextword.evaluate.report import Report
 from nextword.evaluate.streams import Stream
 from nextword.models.distributions import as_numpy
 from nextword.train import saved
+from nextword.train.brief import brief
 from nextword.train.facts import Facts
 from nextword.train.saved import Trained
 from nextword.train.settings import RunSettings
@@ -78,6 +79,11 @@ class Run:
     def is_probability(self) -> bool:
         """Whether its numbers are probabilities; `stupid` gives scores."""
         return bool(getattr(self.model, "is_probability", True))
+
+    @property
+    def parameters(self) -> int | None:
+        """How many numbers a neural model has learned; None for others."""
+        return getattr(self.model, "parameters", None)
 
     def score(self, text: str) -> Score:
         """How well the model predicts a text; `evaluate` takes files."""
@@ -164,8 +170,10 @@ class Run:
     def describe(self) -> str:
         """One phrase: what kind of model, how large."""
         sizes = getattr(getattr(self.model, "trie", None), "sizes", None)
-        grams = f", {sum(sizes):,} n-grams" if sizes else ""
-        return f"{self.settings.name} over {self.tokenizer.vocab_size:,} {self.tokenizer.name}{grams}"
+        large = f", {sum(sizes):,} n-grams" if sizes else ""
+        if self.parameters is not None:
+            large = f", {self.parameters:,} parameters"
+        return f"{self.settings.name} over {self.tokenizer.vocab_size:,} {self.tokenizer.name}{large}"
 
     def summary(self) -> dict[str, Any]:
         """What `--json` prints of a new run."""
@@ -181,9 +189,9 @@ class Run:
             "seconds": facts.seconds,
             "is_probability": self.is_probability,
         }
-        for row in self.metrics:
-            values |= row
-        return values
+        if self.parameters is not None:
+            values["parameters"] = self.parameters
+        return values | brief(self.metrics)
 
     def __repr__(self) -> str:
         return f"<Run {self.describe()}, in {self.place}>"

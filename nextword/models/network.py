@@ -103,6 +103,11 @@ class NeuralLanguageModel:
         """How many words before a word are looked at; None: no limit."""
         return self.network.context
 
+    @property
+    def parameters(self) -> int:
+        """How many numbers are learned; tied ones count once."""
+        return sum(weight.numel() for weight in self.network.parameters())
+
     @torch.inference_mode()
     def start(self, batch: int, source: Any = None, begin: bool = True) -> NeuralState:
         """Rows that have read START, or nothing."""

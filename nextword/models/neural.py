@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from nextword.core.contracts import LanguageModel, Tokenizer
 from nextword.core.errors import DamagedError
@@ -62,7 +63,8 @@ class NeuralFamily:
         from safetensors import SafetensorError
         from safetensors.torch import load_file
 
-        network = self.build(settings, tokenizer.vocab_size, tokenizer.closed)
+        with _Unfilled():
+            network = self.build(settings, tokenizer.vocab_size, tokenizer.closed)
         path = folder.file(WEIGHTS)
         try:
             _fill(network, load_file(path))
@@ -72,6 +74,19 @@ class NeuralFamily:
                 f"{path} does not fit the settings of its run ({first}); train the run again"
             ) from error
         return NeuralLanguageModel(network)
+
+
+class _Unfilled(TorchFunctionMode):
+    """No random numbers for weights that are read from a file the next moment."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Everything else goes on as it would."""
+        name = getattr(func, "__name__", "")
+        if name in ("normal_", "uniform_"):
+            return args[0] if args else kwargs["tensor"]
+        if name == "linalg_qr":  # of orthogonal weights
+            return args[0], args[0].new_zeros(args[0].shape[1], args[0].shape[1])
+        return func(*args, **(kwargs or {}))
 
 
 def distinct(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

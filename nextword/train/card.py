@@ -10,6 +10,7 @@ from typing import Any
 
 from nextword.core.contracts import LanguageModel, Tokenizer
 from nextword.core.printable import printable
+from nextword.train.brief import brief
 from nextword.train.facts import Facts
 from nextword.train.settings import RunSettings
 
@@ -39,7 +40,7 @@ def card(
         f"- SHA-256 of the text: `{data.sha256}`",
         f"- time: {facts.seconds:,.1f} s, finished {facts.finished}",
         *(f"- {_name(name)}: {value}" for name, value in _described(model).items()),
-        *(f"- {_name(name)}: {_number(value)}" for row in metrics for name, value in row.items()),
+        *(f"- {_name(name)}: {_number(value)}" for name, value in brief(metrics).items()),
         "",
     ]
     if getattr(settings.find_family(), "holds_text", False):
@@ -51,8 +52,9 @@ def card(
 
 
 def _described(model: LanguageModel) -> Mapping[str, Any]:
-    order = getattr(model, "order", None)
-    return {} if order is None else {"order": order}
+    order, parameters = getattr(model, "order", None), getattr(model, "parameters", None)
+    told = {} if order is None else {"order": str(order)}
+    return told if parameters is None else told | {"parameters": f"{parameters:,}"}
 
 
 def _names(names: tuple[str, ...]) -> str:
