@@ -50,7 +50,7 @@ def measured(contest: Contest, trained: Trained, row: Row) -> Row:
         tokenizer=trained.tokenizer.name,
         numbers=count,
         of=of,
-        train_speed=row.train_speed or train_speed(trained, row.train_seconds),
+        train_speed=None if row.parts else train_speed(trained, row.train_seconds),
         tokens_per_second=speed,
         write_speed=_write_speed(trained),
         size=sum(file.stat().st_size for file in (contest.out / row.run).rglob("*") if file.is_file()),

@@ -43,14 +43,14 @@ def ranking(found: Sequence[Standing]) -> str:
 
 
 def learning(found: Sequence[Standing], by_tokens: bool) -> str:
-    """Learning curves over tokens or seconds, every seed a line; models without steps are flat."""
-    rows = [row for each in found for row in each.rows if row.ranks]
+    """Learning curves over tokens or seconds, every seed a line; models of counts are flat."""
+    rows = [row for each in found for row in each.rows if row.ranks and not row.parts]
     longest = max(row.curve[-1][0] if row.curve else row.train_seconds for row in rows)
     series = []
     for look, each in enumerate(found):
         for place, row in enumerate(each.rows):
             points = tuple((float(tokens if by_tokens else s), bits) for s, tokens, bits in row.curve)
-            if not points and not by_tokens and row.tune_bits is not None and row.ranks:
+            if row.is_counted and row.ranks and not by_tokens and row.tune_bits is not None:
                 ready = row.train_seconds
                 points = ((ready, row.tune_bits), (longest, row.tune_bits))
             if points:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from nextword.bench import pictures
 from nextword.bench.growth import Growth
 from nextword.bench.standing import Standing, table, verdict
 from nextword.evaluate import orders
 from nextword.evaluate.page import Page, Table
-
-HOT = 24.0  # bits of surprise that have the strongest colour
 
 
 def page(found: Sequence[Standing], growth: Growth | None, about: str) -> Page:
@@ -82,8 +82,8 @@ def _learning(made: Page, found: Sequence[Standing]) -> None:
     made.heading("How they learn")
     made.picture(
         pictures.learning(found, by_tokens=False),
-        "The same seconds for each: the lowest line learns most in the time that passes. A flat line is a "
-        "model that does not learn in steps; it begins where it was ready.",
+        "The same seconds for each network: the lowest line learns most in the time that passes. A flat line "
+        "is a model of counts, which has no steps; it begins where it was ready.",
     )
     made.picture(
         pictures.learning(found, by_tokens=True),
@@ -109,14 +109,16 @@ def _sentences(made: Page, found: Sequence[Standing]) -> None:
     made.heading("The same sentences, word by word")
     made.text(
         "The surprise of each word in bits (-log2 p) in sentences of the new text, after what stood before "
-        "them: the redder, the less expected. Tokens are added up to words, unknown words are spelled; a "
-        "dash is infinite."
+        "them: the redder, the less expected; bold is the model that expected a word most. Tokens are added "
+        "up to words, unknown words are spelled; a dash is infinite."
     )
+    values = [bits for each in found for text in each.first.surprise for _, bits in text if bits is not None]
+    hot = float(np.quantile(values, 0.95)) if values else 1.0
     for place in range(asked):
         shown = {each.name: each.first.surprise[place] for each in found if len(each.first.surprise) > place}
         heads = [word for word, _ in next(iter(shown.values()))]
         same = {name: words for name, words in shown.items() if [word for word, _ in words] == heads}
-        made.heat(heads, {name: [bits for _, bits in words] for name, words in same.items()}, HOT)
+        made.heat(heads, {name: [bits for _, bits in words] for name, words in same.items()}, hot)
 
 
 def _written(made: Page, found: Sequence[Standing]) -> None:
@@ -164,7 +166,7 @@ def _how(made: Page, found: Sequence[Standing]) -> None:
             "Networks had the same minutes each, with a tokenizer that was learned beforehand; a count model "
             "takes what it needs. The learning curves are of the text for choices, not of the new text."
         )
-    if any(" + " in each.note for each in found):
+    if any(each.first.parts for each in found):
         made.text(
             "The mixture joins the best count model and the best network of the list as they were trained: "
             "which these are, and their weights, was decided on the text for choices. Its seconds are those "

@@ -51,10 +51,16 @@ class Row:
     note: str = ""
     signature: str = ""
     run: str = ""
+    parts: list[str] = field(default_factory=list)  # the models that a mixture joins
     sentences: list[str] = field(default_factory=list)
     surprise: list[list[tuple[str, float | None]]] = field(default_factory=list)  # bits of words, by sentence
     blocks: list[float | None] = field(default_factory=list)  # bits of each block of the held-out text
     curve: list[tuple[float, int, float]] = field(default_factory=list)  # seconds, tokens, bits per byte
+
+    @property
+    def is_counted(self) -> bool:
+        """A model that has no steps and is no mixture."""
+        return not self.curve and not self.parts
 
     @property
     def ranks(self) -> bool:

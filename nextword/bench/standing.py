@@ -138,7 +138,7 @@ def verdict(found: Sequence[Standing]) -> str:
     if alike:
         told += f" {_and(alike)} {'is' if len(alike) == 1 else 'are'} not told from it by the test."
     elif any(each.p is not None for each in found):
-        told += " All others are worse, and that is no chance."
+        told += " All others are worse, by more than chance."
     return told
 
 

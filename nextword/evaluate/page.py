@@ -102,12 +102,19 @@ class Page:
         self.parts.append(f"<p><b>{markup(name)}</b></p>{quoted}")
 
     def heat(self, heads: Sequence[str], rows: Mapping[str, Sequence[float | None]], most: float) -> None:
-        """Numbers on a ground that is the stronger the larger they are; None is shown as a dash."""
+        """Numbers on a ground that is the stronger the larger they are; None is shown as a dash.
+
+        The least of a column is bold, where there are several rows.
+        """
         head = "".join(f"<th>{markup(name)}</th>" for name in ("", *heads))
+        least = [_least(column) for column in zip(*rows.values(), strict=True)] if len(rows) > 1 else []
         body = "".join(
-            f"<tr><td>{markup(name)}</td>" + "".join(_warm(value, most) for value in values) + "</tr>"
+            f"<tr><td>{markup(name)}</td>"
+            + "".join(_warm(value, most, place < len(least) and value == least[place])
+                      for place, value in enumerate(values))
+            + "</tr>"
             for name, values in rows.items()
-        )
+        )  # fmt: skip
         self.parts.append(f'<div class="wide"><table class="heat"><tr>{head}</tr>{body}</table></div>')
 
     def html(self) -> str:
@@ -164,8 +171,14 @@ def _is_number(cell: Cell) -> bool:
     return not isinstance(cell, str) or _NUMBER.fullmatch(cell) is not None
 
 
-def _warm(value: float | None, most: float) -> str:
+def _least(values: Sequence[float | None]) -> float:
+    return min((value for value in values if value is not None), default=float("nan"))
+
+
+def _warm(value: float | None, most: float, is_best: bool = False) -> str:
     if value is None:
         return "<td>-</td>"
     strength = min(1.0, max(0.0, value / most)) * 0.75 if most > 0 else 0.0
-    return f'<td style="background:rgba(var(--hot),{strength:.2f})">{markup(f"{abs(value):.1f}")}</td>'
+    shown = markup(f"{abs(value):.1f}")
+    shown = f"<b>{shown}</b>" if is_best else shown
+    return f'<td style="background:rgba(var(--hot),{strength:.2f})">{shown}</td>'

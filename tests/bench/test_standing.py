@@ -37,7 +37,7 @@ def rows(model, bits, seeds=1, jitter=0.002, seed=0, **more):
 @pytest.fixture
 def found():
     made = [*rows("lstm", 1.9, 3, seed=1), *rows("gru", 1.9005, 3, seed=2), *rows("ngram", 2.0),
-            *rows("mixture", 1.95, 3, seed=3, note="0.30 ngram + 0.70 lstm")]  # fmt: skip
+            *rows("mixture", 1.95, 3, seed=3, note="0.30 ngram + 0.70 lstm", parts=["a", "b"])]  # fmt: skip
     made.append(Row("ngram-stupid", "", 1.0, is_probability=False, note="a score"))
     return standings(made, [1000.0] * BLOCKS)
 
