@@ -11,6 +11,7 @@ from typing import Any
 
 from nextword.core import catalog
 from nextword.core.errors import ConfigError
+from nextword.models.ladders import LADDERS
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,11 @@ PRESETS: dict[str, Preset] = {
             {"model.unknown": "good-turing"},
         ),
         Preset("ngram-modified-kneser-ney", "ngram", "Kneser-Ney with three discounts, as `ngram` itself"),
+        *(
+            Preset(f"{family}-{rung.name}", family, rung.about, rung.settings)
+            for family, rungs in LADDERS.items()
+            for rung in rungs
+        ),
     )
 }
 

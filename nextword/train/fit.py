@@ -21,9 +21,10 @@ from nextword.core.family import Budget
 from nextword.core.runfolder import NewRun
 from nextword.evaluate.perplexity import evaluate
 from nextword.train import facts
+from nextword.train.calibrate import calibrate, in_time
 from nextword.train.conditions import Conditions
 from nextword.train.ids import Text, encode
-from nextword.train.saved import Trained
+from nextword.train.saved import CONFIG, Trained
 from nextword.train.settings import RunSettings, is_neural
 from nextword.train.source import Source
 
@@ -42,20 +43,26 @@ def fit(
     began = time.perf_counter()
     metrics: Metrics = []
     told: dict[str, Any] = {}
+    conditions = conditions or Conditions()
+    neural = is_neural(settings.find_family())
+    remarks = [] if valid is None else list(_remark(source, valid))
+    if neural and not conditions.whole:
+        settings, source, valid = in_time(settings, source, valid, conditions.clock)
     with _scratch(settings, folder) as scratch:
         text = yield from encode(settings, source, scratch)
-        if is_neural(settings.find_family()):
-            conditions = conditions or Conditions()
+        settings = replace(settings, text=settings.text.model_copy(update={"tokenizer": text.tokenizer.name}))
+        if neural:
+            settings = yield from _recording(calibrate(settings, text, conditions), metrics)
+            if folder is not None:  # the plan stands before the first step
+                folder.write(CONFIG, settings.to_toml())
             model, told = yield from _learn_steps(settings, text, _held_out(text, valid), conditions, metrics)
         else:
             model = yield from _learn(settings, text, Budget(
                 settings.train.seed, settings.train.memory, None if folder is None else folder.path, scratch
             ), metrics)  # fmt: skip
-    if valid is not None:
-        yield from _remark(source, valid)
-        if not told:
-            yield from _validate(model, text, valid, metrics)
-    settings = replace(settings, text=settings.text.model_copy(update={"tokenizer": text.tokenizer.name}))
+    yield from remarks
+    if valid is not None and not told:
+        yield from _validate(model, text, valid, metrics)
     found = facts.collect(settings.train.seed, text.facts, time.perf_counter() - began, told)
     yield Done(Trained(settings, model, text.tokenizer, found, metrics))
 
@@ -97,6 +104,21 @@ def _recorded(events: Iterable[Event], metrics: Metrics) -> Generator[Event, Non
         yield event
     assert made is not None, "the last event is Done(something)"
     return made
+
+
+def _recording(
+    events: Generator[Event, None, RunSettings], metrics: Metrics
+) -> Generator[Event, None, RunSettings]:
+    """Hand on all events; numbers are kept."""
+    while True:
+        try:
+            event = next(events)
+        except StopIteration as end:
+            chosen: RunSettings = end.value
+            return chosen
+        if isinstance(event, Measure):
+            metrics.append(event.values)
+        yield event
 
 
 def _held_out(text: Text, valid: Source | None) -> Iterable[Encoded] | None:

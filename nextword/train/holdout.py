@@ -45,6 +45,11 @@ class Part(Source):
         return None
 
     @property
+    def about(self) -> int | None:
+        """Bytes of the whole text, which is mostly this part where it is the part to learn from."""
+        return None if self._held_out else self._whole.size
+
+    @property
     def digest(self) -> str:
         """SHA-256 of the part that was read last."""
         return self._hash.hexdigest()

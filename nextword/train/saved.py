@@ -41,7 +41,8 @@ def write(trained: Trained, folder: NewRun) -> None:
     """Every file of a run; `core.newrun` puts them in place together."""
     family = trained.settings.find_family()
     family.save(trained.model, folder)
-    folder.write(CONFIG, trained.settings.to_toml())
+    if not (folder.path / CONFIG).exists():  # a neural run has its plan there since before its first step
+        folder.write(CONFIG, trained.settings.to_toml())
     trained.tokenizer.save(str(folder.path / TOKENIZER))
     folder.write(
         METRICS, "".join(json.dumps(_finite(row), allow_nan=False) + "\n" for row in trained.metrics)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from nextword.core import catalog, config
@@ -33,7 +33,8 @@ class RunSettings:
     text: TextSettings
     data: DataSettings
     train: TrainSettings
-    named: frozenset[str] = frozenset()  # settings that somebody chose: with minutes, the others are free
+    # Settings that somebody chose: with minutes, the others are free.
+    named: frozenset[str] = field(default=frozenset(), compare=False)
 
     @property
     def groups(self) -> dict[str, Settings]:

@@ -49,6 +49,11 @@ class Source:
         return self._reader.size
 
     @property
+    def about(self) -> int | None:
+        """As `size`, where a part of a text knows its size only roughly."""
+        return self.size
+
+    @property
     def digest(self) -> str:
         """SHA-256 of the text that was read last."""
         return self._reader.digest

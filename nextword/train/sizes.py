@@ -1,0 +1,71 @@
+"""What follows from the minutes and the text alone: how much to read, how many subwords, how to learn.
+
+Everything here is a plain function of numbers, so that a plan can be computed again; the measurements behind
+the constants are in docs/auto.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nextword.text.subwords import default_size
+
+READ_SHARE = 0.15  # of the time, for reading and cutting the text into pieces
+_LEARNED_PER_SECOND = 60_000  # bytes that subwords are learned from, for each second there is
+_BYTES_PER_SECOND = {"bpe": 2.0e6, "unigram": 1.5e6, "words": 2.0e7, "characters": 1.5e7, "bytes": 5.0e7}
+_LEAST = 1_000_000  # bytes that are always read
+
+TOKENS_PER_WEIGHT = 4.0  # a size is chosen if it can learn from so many words for each inner weight
+STEPS = 600  # updates there should be, at least, where batches can be made smaller
+_FEWEST, _MOST = 256, 8192  # positions of a batch
+LARGE_VOCABULARY = 12_000  # from here on, rare words are predicted in clusters
+
+
+def readable(seconds: float, tokenizer: str) -> int:
+    """Bytes of text that can be read in the time; more could not be learned from anyway."""
+    rate = _BYTES_PER_SECOND.get(tokenizer, min(_BYTES_PER_SECOND.values()))
+    return max(_LEAST, int(READ_SHARE * seconds * rate))
+
+
+def vocabulary(size: int, seconds: float) -> int:
+    """Subwords for a text of so many bytes; fewer in little time, since each costs in every step."""
+    most = 1024 if seconds < 40 else 2048 if seconds < 150 else 4096 if seconds < 1200 else 32_768
+    return min(default_size(size), most)
+
+
+def learned_bytes(seconds: float) -> int:
+    """Bytes that the subwords are learned from."""
+    return max(_LEAST, int(_LEARNED_PER_SECOND * seconds))
+
+
+def is_enough(tokens: float, weights: int) -> bool:
+    """Whether so many words are enough to teach so many inner weights."""
+    return tokens >= TOKENS_PER_WEIGHT * weights
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Rows and positions of a batch."""
+
+    batch: int
+    length: int
+
+
+def batch_shape(tokens: float, length: int) -> Shape:
+    """Batches small enough for the number of steps wanted, rows of this many positions."""
+    positions = min(_MOST, max(_FEWEST, tokens / STEPS))
+    rows = max(4, 2 ** round(positions / length).bit_length() // 2)
+    return Shape(min(rows, 128), length)
+
+
+def dropout(epochs: float) -> float:
+    """More passes over the same text need more dropout, or it is learned by heart."""
+    for limit, share in ((3.0, 0.0), (8.0, 0.1), (20.0, 0.2)):
+        if epochs <= limit:
+            return share
+    return 0.3
+
+
+def head(vocab_size: int) -> str:
+    """The output layer for a vocabulary."""
+    return "adaptive" if vocab_size >= LARGE_VOCABULARY else "softmax"

@@ -1,0 +1,93 @@
+"""A trial: a few real steps of a training, to see how fast it goes. Nothing of it is kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import TYPE_CHECKING, Any, cast
+
+from nextword.core.events import Done, Event
+from nextword.train.budget import Clock
+from nextword.train.conditions import Conditions
+from nextword.train.ids import Text
+from nextword.train.settings import RunSettings
+
+if TYPE_CHECKING:
+    from nextword.models.network import Network
+
+_STEPS = 4  # timed, after the first, which is slower
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How many weights a network has."""
+
+    all: int
+    inner: int  # without the words' vectors and the output layer
+    width: int
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a few steps have shown."""
+
+    tokens_per_second: float
+    seconds_per_step: float
+    tokens_per_step: float
+    epoch: int  # words of one pass over the text
+    carries: bool = False
+
+
+def count_weights(settings: RunSettings, vocab_size: int, closed: bool) -> Weights:
+    """The size of a network, without the memory for it."""
+    import torch
+
+    family: Any = settings.find_family()
+    with torch.device("meta"):
+        network: Network = family.build(settings.model, vocab_size, closed)
+    outer = {id(each) for part in _outer(network) for each in part.parameters()}
+    sizes = {id(each): (each.numel(), id(each) in outer) for each in network.parameters()}
+    total = sum(size for size, _ in sizes.values())
+    return Weights(total, sum(size for size, is_outer in sizes.values() if not is_outer), network.width)
+
+
+def _outer(network: Network) -> list[Any]:
+    return [part for part in (getattr(network, "embedding", None), network.head) if part is not None]
+
+
+def try_steps(settings: RunSettings, text: Text, conditions: Conditions, seconds: float) -> Trial:
+    """Time steps as they will be, for about so many seconds; at least two are made."""
+    from nextword.train.neural import loop, precision, setup, threads
+    from nextword.train.neural.learning import Learner
+
+    unlimited = replace(conditions, clock=Clock())
+    job: loop.Job = _last(setup.prepare(settings, text, None, unlimited))
+    state = loop.begin(job)
+    train = cast(Any, settings.train)
+    learner = Learner(train, precision.choose_type(train.precision, job.network.device), job.carries)
+    walk = loop.walk_batches(job.source, 0, 0)
+    job.network.train()
+    took: list[float] = []
+    began = time.perf_counter()
+    with threads.using(train.threads):
+        while len(took) < 2 or (len(took) <= _STEPS and time.perf_counter() - began < seconds):
+            at = time.perf_counter()
+            batches = []
+            for _ in range(train.accumulate):
+                state.epoch, state.index, batch = next(walk)
+                batches.append(batch)
+            learner.update(state, batches)
+            took.append(time.perf_counter() - at)
+    per_step = job.source.tokens / job.source.per_epoch * train.accumulate
+    step = median(took[1:])
+    return Trial(per_step / step, step, per_step, job.source.tokens, job.carries)
+
+
+def _last(events: Iterable[Event]) -> Any:
+    made = None
+    for event in events:
+        if isinstance(event, Done):
+            made = event.result
+    return made
