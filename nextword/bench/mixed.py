@@ -65,7 +65,7 @@ def mix_one(contest: Contest, entry: Entry, rows: Sequence[Row], key: str) -> Ge
     row = Row(
         entry.name, key, seed=next((row.seed for row in rows if row.seed is not None), None),
         train_seconds=round(seconds, 3), run=entry.label, parts=[part.model for part in rows],
-        note=" + ".join(f"{weight:.2f} {part.model}" for weight, part in shares),
+        note=" + ".join(f"{weight:.2f} {part.model.partition(' ')[0]}" for weight, part in shares),
     )  # fmt: skip
     yield Stage(f"{entry.name}: measure")
     return measured(contest, saved.load(folder), row)

@@ -283,7 +283,8 @@ def _labels(series: Sequence[Series], across: _Scale, up: _Scale) -> str:
         spots = [(x + 9, y + 4), (x - 9 - width, y + 4), (x - width / 2, y - 9), (x - width / 2, y + 18)]
         spots += [(x + 9, y + shift) for shift in (16, -10, 28, -22)]
         boxes = [(left, base - 11, left + width, base + 3) for left, base in spots]
-        free = [box for box in boxes if not any(_touch(box, other) for other in taken) and box[2] < WIDTH]
+        inside = [box for box in boxes if box[0] > LEFT and box[2] < WIDTH and box[3] < HEIGHT - BOTTOM]
+        free = [box for box in inside if not any(_touch(box, other) for other in taken)]
         left, _, _, low = box = (free or boxes)[0]
         taken.append(box)
         parts.append(_text(left, low - 3, name, "start", "name"))
