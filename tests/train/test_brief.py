@@ -14,7 +14,7 @@ def test_last_learning_and_best_measurement_are_told():
         {"step": 30, "valid_nll": None, "valid_perplexity": None},
     ]
     assert brief(rows) == {
-        "steps": 20,
+        "steps": 30,
         "loss": 3.0,
         "tokens_per_second": 120.0,
         "valid_nll": 4.0,

@@ -24,8 +24,11 @@ VOCABULARY = 23
 
 
 def text(seed=0, documents=4, length=90):
-    random = np.random.default_rng(seed)
-    parts = [np.r_[START, random.integers(3, VOCABULARY, length), END] for _ in range(documents)]
+    """Words mostly follow each other in turn, so that there is something to learn."""
+    random, parts = np.random.default_rng(seed), []
+    for _ in range(documents):
+        jumps = np.where(random.random(length) < 0.9, 1, random.integers(0, 20, length))
+        parts.append(np.r_[START, 3 + np.cumsum(jumps) % (VOCABULARY - 3), END])
     return np.concatenate(parts).astype(np.int32)
 
 
@@ -94,6 +97,28 @@ def test_twenty_steps_are_ten_steps_written_down_and_ten_more(family):
     assert all(torch.equal(whole[name], rest[name]) for name in whole)
     assert rows[-len(later) :] == later
     assert later[0]["step"] == 11
+
+
+@pytest.mark.parametrize(
+    "about",
+    [{"forcing": "scheduled(linear)"}, {"precision": "bf16"}, {"optimizer": "muon"}],
+    ids=lambda about: ",".join(map(str, about.values())),
+)
+@pytest.mark.parametrize("family", NEURAL)
+def test_every_family_learns_in_every_way(family, about):
+    _, rows = run(make(family, steps=25, **about))
+    losses = [row["loss"] for row in rows if "loss" in row]
+    assert np.mean(losses[-5:]) < losses[0]
+
+
+@pytest.mark.parametrize("family", NEURAL)
+def test_bf16_products_give_nearly_the_loss_of_fp32(family):
+    """Emulated where the processor has no bf16: slow, and right."""
+    losses = [
+        [row["loss"] for row in run(make(family, steps=3, precision=name))[1] if "loss" in row]
+        for name in ("fp32", "bf16")
+    ]
+    assert losses[0] == pytest.approx(losses[1], rel=0.02)
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,11 @@ def prepare(
             f"'train.batches' is columns, but a {settings.family} carries no state from batch to batch; "
             "allowed are: windows, sentences"
         )
+    if (chunk := train.through_time.chunk or 0) > length:
+        yield Note(
+            f"'train.bptt' is {train.bptt}, but a row has {length} positions, so the gradient goes back no "
+            f"further; set train.length={chunk} for more"
+        )
     source = make_batches(kind, text.ids, text.documents, carry, train.batch, length, train.seed)
     held = None if held_out is None else HeldOut.of(held_out, carry, _HELD_OUT * train.valid_tokens)
     if held is None and train.patience:
@@ -104,11 +109,12 @@ def _warm(network: Network, settings: RunSettings, text: Text, conditions: Condi
     assert start is not None
     assert isinstance(start.model, NeuralLanguageModel)
     place = str(start.folder.path if start.folder is not None else start.settings.name)
-    new = start_from(
-        network,
-        start.model.network,
-        (start.tokenizer, text.tokenizer),
-        lambda size: cast(Network, family.build(settings.model, size, text.tokenizer.closed)),
-        place,
-    )
+    with seeded(torch.device("cpu"), settings.train.seed, INITIAL):
+        new = start_from(
+            network,
+            start.model.network,
+            (start.tokenizer, text.tokenizer),
+            lambda size: cast(Network, family.build(settings.model, size, text.tokenizer.closed)),
+            place,
+        )
     yield Note(f"begins with the weights of {place}" + (f"; {new:,} words are new to it" if new else ""))
