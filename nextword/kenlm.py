@@ -13,7 +13,6 @@ binary files cannot be read: give the ARPA file they were built from.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from functools import total_ordering
 from pathlib import Path
@@ -150,6 +149,8 @@ class Model:
         self._index = _shown_index(self._vocabulary)
         self._begin, self._null = self._walk.begin(), self._walk.null()
         self._plain_left = PLAIN_LETTERS
+        if isinstance(self._walk, ContractWalk):  # a whole sentence in one call is quicker from the first on
+            self._compiled, self._plain_left = self._walk.compiled(), 0
         reads = (LoadMethod.READ, LoadMethod.PARALLEL_READ)
         if config is not None and config.load_method in reads and isinstance(self._model, NgramModel):
             self._model.populate()
@@ -176,21 +177,14 @@ class Model:
         if eos:
             total += (context.steps.get(END) or advance(context, END))[0]
         self._plain_left -= len(sentence)
-        if self._plain_left <= 0:
-            self._compile()
-        return total
-
-    def _compile(self) -> None:
-        """Many sentences pay for the compiled scorer; a model of another kind stays as it is."""
-        if isinstance(self._walk, TrieWalk):
+        if self._plain_left <= 0:  # many sentences pay for the compiled scorer
             self._compiled = self._walk.compiled()
-        else:
-            self._plain_left = sys.maxsize
+        return total
 
     def score_many(self, sentences: Iterable[Text], bos: bool = True, eos: bool = True) -> list[float]:
         """`score` of each sentence; many at once go through the compiled scorer, on all cores."""
         listed = list(sentences)
-        if not (bos and eos and isinstance(self._model, PackedScorer)):
+        if not (bos and eos):
             return [self.score(sentence, bos, eos) for sentence in listed]
         if not listed:
             return []
@@ -198,13 +192,21 @@ class Model:
         starts = np.flatnonzero(packed == START)
         alone = len(starts) == len(listed)  # no START within a sentence
         with np.errstate(invalid="ignore"):
-            totals = np.add.reduceat(self._model.score_packed(packed), starts) / _LN10 if alone else None
+            totals = np.add.reduceat(self._logp(packed), starts) / _LN10 if alone else None
         if totals is None:
             return [self.score(sentence) for sentence in listed]
         scores: list[float] = totals.tolist()
         for row in np.flatnonzero(~np.isfinite(totals)).tolist():  # a word without probability: see `score`
             scores[row] = self.score(listed[row])
         return scores
+
+    def _logp(self, packed: Array) -> Array:
+        """log p of packed ids; each sentence stands alone."""
+        if isinstance(self._model, PackedScorer):
+            return np.asarray(self._model.score_packed(packed))
+        from nextword.evaluate.streams import Stream
+
+        return Stream(self._model).push(packed)
 
     def _packed(self, sentences: list[bytes]) -> Array:
         """``START w … END`` of every sentence; much plain text goes through the compiled word scanner."""
@@ -230,6 +232,9 @@ class Model:
         self, sentence: Text, bos: bool = True, eos: bool = True
     ) -> Iterator[tuple[float, int, bool]]:
         """For each word: log10 p, the length of the n-gram that gave it, whether the word is unknown."""
+        if isinstance(self._walk, ContractWalk):
+            yield from self._at_once(sentence, bos, eos)
+            return
         context = self._begin if bos else self._null
         for word in _as_bytes(sentence).split():
             index = self._index.get(word, UNKNOWN)
@@ -238,6 +243,14 @@ class Model:
         if eos:
             log10, length, _ = self._step(context, END)
             yield log10, length, False
+
+    def _at_once(self, sentence: Text, bos: bool, eos: bool) -> Iterator[tuple[float, int, bool]]:
+        """`full_scores` of a model that reads a whole sentence in one call."""
+        assert isinstance(self._walk, ContractWalk)
+        ids = [self._index.get(word, UNKNOWN) for word in _as_bytes(sentence).split()]
+        ids += [END] if eos else []
+        for at, log10 in enumerate(self._walk.log10(ids, bool(bos)).tolist()):
+            yield log10, self._walk.length(at + bool(bos)), ids[at] == UNKNOWN
 
     def BeginSentenceWrite(self, state: State) -> None:  # noqa: N802 - KenLM's name
         """Make the state that of a sentence's beginning."""

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 
 from nextword.core.contracts import START, UNKNOWN, LanguageModel
-from nextword.core.errors import DamagedError
+from nextword.core.errors import ContextError, DamagedError
 from nextword.formats.arpa_lines import LN10, ZERO_LOG10
+from nextword.models.distributions import as_numpy
 from nextword.ngram.arrays import Trie
 
 _DAMAGED = "the offsets of the n-gram arrays point outside them; train the run again"
 MAX_STEPS = 400_000  # steps remembered before all are forgotten; about 100 MB
+MAX_DISTRIBUTIONS = 64  # whole distributions that are kept
 Step = tuple[float, int, "Context"]  # log10 p, length of the n-gram that gave it, the context after the word
 
 
@@ -48,7 +51,11 @@ class Walk(Protocol):
         ...
 
     def advance(self, context: Context, word: int) -> Step:
-        """Read one word; the step is remembered in ``context.steps``."""
+        """Read one word; the step may be remembered in ``context.steps``."""
+        ...
+
+    def compiled(self) -> Callable[[list[int], bool], float]:
+        """log10 p of a list of ids in one call; whether they begin a sentence."""
         ...
 
 
@@ -145,30 +152,90 @@ class TrieWalk(_Memory):
         return bool(children[node] != children[node + 1] or self._backoffs[n][node] != 1.0)
 
 
-class ContractWalk(_Memory):
-    """Any language model, by the contract alone. The n-gram's length is then that of the context in use."""
+class _Read:
+    """What a context has read: the state before its last word, and the word; the state after it if needed."""
+
+    __slots__ = ("_before", "_model", "_state", "asked", "logp_V", "word")
+
+    def __init__(self, model: LanguageModel, before: _Read | None, word: int, state: Any = None) -> None:
+        self._model, self._before, self.word, self._state = model, before, word, state
+        self.asked = 0
+        self.logp_V: Any = None
+
+    @property
+    def state(self) -> Any:
+        """The model's state; a word that nothing follows is never read."""
+        if self._state is None:
+            self.read_now()
+        return self._state
+
+    def read_now(self) -> float:
+        """Read the word; returns its log p."""
+        assert self._before is not None
+        logp_BT, self._state = self._model.score(np.array([[self.word]]), np.array([1]), self._before.state)
+        self._before = None
+        return float(logp_BT[0, 0])
+
+
+class ContractWalk:
+    """Any language model, by the contract alone. The n-gram's length is then that of the context in use.
+
+    A second word after the same context comes from the whole distribution, which is kept for the last
+    contexts that were asked so. ``order`` is 0 where a model looks back without a limit.
+    """
 
     def __init__(self, model: LanguageModel) -> None:
-        super().__init__()
         self._model = model
-        self.order = int(getattr(model, "order", 0)) or int(getattr(model, "context", 0)) + 1
+        context = getattr(model, "context", 0)
+        self.order = int(getattr(model, "order", 0)) or (0 if context is None else int(context) + 1)
+        self._kept: deque[_Read] = deque()
 
     def begin(self) -> Context:
         """Only START was read."""
-        return Context(self, (START,), self._model.start(1))
+        return Context(self, (START,), _Read(self._model, None, START, self._model.start(1)))
 
     def null(self) -> Context:
         """Nothing was read."""
-        return Context(self, (), self._model.start(1, begin=False))
+        return Context(self, (), _Read(self._model, None, START, self._model.start(1, begin=False)))
+
+    def compiled(self) -> Callable[[list[int], bool], float]:
+        """log10 p of a list of ids: all words in one call."""
+        return lambda ids, begin: float(self.log10(ids, begin).sum())
+
+    def log10(self, ids: list[int], begin: bool) -> Any:
+        """log10 p of each word of a sentence."""
+        state = self._model.start(1, None, begin)
+        logp_BT, _ = self._model.score(np.array([ids], np.int64), np.array([len(ids)]), state)
+        nats_T = as_numpy(logp_BT, np.float64)[0]
+        return np.where(np.isfinite(nats_T), nats_T / LN10, ZERO_LOG10)
+
+    def length(self, before: int) -> int:
+        """Of the n-gram that predicts a word with so many words before it."""
+        return min(before + 1, self.order or before + 1)
 
     def advance(self, context: Context, word: int) -> Step:
-        """One call of `score` with one word."""
-        logp_BT, state = self._model.score(np.array([[word]]), np.array([1]), context.key)
-        nats = float(logp_BT[0, 0])
-        words = (word, *context.words)[: self.order - 1] if self.order > 1 else (word, *context.words)
-        length = min(len(context.words) + 1, self.order) if self.order > 1 else 1
+        """The word's log p; it is read when something is asked after it."""
+        read: _Read = context.key
+        read.asked += 1
+        after = _Read(self._model, read, word)
+        logp_V = self._distribution(read) if read.asked > 1 else None
+        nats = after.read_now() if logp_V is None else float(logp_V[word])
+        words = (word, *context.words)
+        words = words[: self.order - 1] if self.order > 1 else words
         log10 = nats / LN10 if math.isfinite(nats) else ZERO_LOG10
-        return self._remember(context, word, (log10, length, Context(self, words, state)))
+        return log10, self.length(len(context.words)), Context(self, words, after)
+
+    def _distribution(self, read: _Read) -> Any:
+        """log p of every word; None where a model has none (mle in a context it has not seen)."""
+        if read.logp_V is None:
+            try:
+                read.logp_V = as_numpy(self._model.next(read.state))[0]
+            except ContextError:
+                return None
+            self._kept.append(read)
+            if len(self._kept) > MAX_DISTRIBUTIONS:
+                self._kept.popleft().logp_V = None
+        return read.logp_V
 
 
 def _view(array: Any) -> memoryview:

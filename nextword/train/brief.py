@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-_TOLD = ("step", "loss", "tokens_per_second")  # of the last row of learning
+_TOLD = ("loss", "tokens_per_second")  # of the last row of learning
 
 
 def brief(metrics: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """The last state of learning and the best measurement; rows without a step are told as they are."""
+    steps = 0
     last: dict[str, Any] = {}
     best: dict[str, Any] = {}
     other: dict[str, Any] = {}
     for row in metrics:
+        steps = max(steps, row.get("step", 0))
         if "step" not in row:
             other |= row
         elif "valid_nll" in row:
             best = row if not best or _nll(row) < _nll(best) else best
         else:
             last = row
-    told = {("steps" if name == "step" else name): last[name] for name in _TOLD if name in last}
+    told = {"steps": steps} if steps else {}
+    told |= {name: last[name] for name in _TOLD if name in last}
     held = {name: value for name, value in best.items() if name.startswith("valid_")}
     return told | held | ({"best_step": best["step"]} if best else {}) | other
 
