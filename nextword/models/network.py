@@ -65,6 +65,9 @@ class Network(nn.Module):
         """These rows of a state, in this order; rows may repeat."""
         raise NotImplementedError
 
+    def ready(self) -> None:
+        """Called when the weights are loaded and will only be read: a family may lay them out for that."""
+
     def start_feature(self, batch: int) -> Tensor:
         """The feature of rows that have read nothing."""
         return torch.zeros(batch, self.width, dtype=self.dtype, device=self.device)
@@ -158,15 +161,20 @@ class NeuralLanguageModel:
 
     @contextmanager
     def deterministic(self) -> Iterator[None]:
-        """While it lasts, the same words give the same numbers to the last bit, in any process here."""
+        """While it lasts, the same words give the same numbers to the last bit, in any process here.
+
+        On a CPU one thread is enough: nothing is then added up in an order that chance decides.
+        """
         threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
         torch.set_num_threads(1)
-        torch.use_deterministic_algorithms(True)
+        if self.network.device.type != "cpu":
+            torch.use_deterministic_algorithms(True)
         try:
             yield
         finally:
             torch.set_num_threads(threads)
-            torch.use_deterministic_algorithms(strict)
+            if self.network.device.type != "cpu":
+                torch.use_deterministic_algorithms(strict)
 
     def _read(self, ids_B1: Tensor, state: NeuralState) -> NeuralState:
         features_B1D, inner = self.network.read(ids_B1, state.inner)
