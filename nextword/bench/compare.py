@@ -65,7 +65,9 @@ class Comparison:
         }
 
     def __str__(self) -> str:
-        return str(table(self.standings))
+        """The table, and below it what is said about single models."""
+        notes = [f"{each.name}: {each.note}" for each in self.standings if each.note]
+        return "\n".join([str(table(self.standings)), *notes])
 
     def _repr_html_(self) -> str:
         return page(self.standings, self.growth, self.about).fragment()

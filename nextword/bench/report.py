@@ -32,7 +32,7 @@ def page(found: Sequence[Standing], growth: Growth | None, about: str) -> Page:
 
 
 def _table(made: Page, found: Sequence[Standing]) -> None:
-    made.table(table(found, notes=False))
+    made.table(table(found))
     told = [f"{each.name}: {each.note}." for each in found if each.note]
     if any(each.first.bits_per_byte is None for each in found):
         told.append("A dash is infinite: the model calls something impossible that did happen.")

@@ -12,6 +12,7 @@ from nextword.bench.entries import Entry
 from nextword.bench.measure import measured
 from nextword.bench.rows import Row
 from nextword.bench.tokenizers import with_file
+from nextword.core.errors import TrainingError
 from nextword.core.events import Done, Event, Note, Stage
 from nextword.core.newrun import new_run
 from nextword.train import saved
@@ -25,7 +26,11 @@ _COMPILED = "compiled"  # a note with this word says that the time is not the mo
 def run_one(contest: Contest, entry: Entry, key: str) -> Generator[Event, None, Row]:
     """Train one model and measure it; its run stays in the output folder."""
     folder = contest.out / entry.label
-    seconds, cold = yield from _train(contest, entry, folder)
+    try:
+        seconds, cold = yield from _train(contest, entry, folder)
+    except TrainingError as error:  # the others go on
+        yield Note(f"{entry.label}: {error}")
+        return Row(entry.name, key, note=str(error))
     if seconds is not None and cold and not entry.is_neural:
         yield Note(f"{entry.name} is trained a second time, since its time held that of compiling")
         again, _ = yield from _train(contest, entry, folder)

@@ -146,7 +146,7 @@ def _and(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
-def table(found: Sequence[Standing], notes: bool = True) -> Table:
+def table(found: Sequence[Standing]) -> Table:
     """The results; columns that would be empty are left out."""
     columns: dict[str, list[Cell]] = {"model": [each.name for each in found]}
     columns["bits per byte"] = [_fixed(each.bits, each.spread) for each in found]
@@ -161,14 +161,12 @@ def table(found: Sequence[Standing], notes: bool = True) -> Table:
     columns["MB"] = [f"{each.first.size / 1e6:.1f}" for each in found]
     if any(each.verdict for each in found):
         columns["against the best"] = [each.verdict for each in found]
-    if notes and any(each.note for each in found):
-        columns["note"] = [each.note for each in found]
     return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)))
 
 
 def _kinds(found: Sequence[Standing]) -> str:
     kinds = {each.first.of for each in found if each.first.numbers}
-    return kinds.pop() if len(kinds) == 1 else "parameters or n-grams"
+    return kinds.pop() if len(kinds) == 1 else "params or n-grams"
 
 
 def _fixed(value: float | None, spread: float | None) -> str:

@@ -34,9 +34,10 @@ def shared(contest: Contest) -> Generator[Event, None, Contest]:
             yield Stage(f"learn the tokenizer {entry.tokenizer}")
             files[entry.tokenizer] = str(_file(contest, entry))
     contest = replace(contest, tokenizers=files)
-    for name in files:  # now, so that no model's time goes into cutting the text
-        first = next(entry for entry in contest.entries if entry.tokenizer == name)
-        yield from encode(with_file(contest, first), contest.train)
+    for name, file in files.items():
+        if getattr(load_tokenizer(file), "cached", False):  # now: no model's time goes into cutting the text
+            first = next(entry for entry in contest.entries if entry.tokenizer == name)
+            yield from encode(with_file(contest, first), contest.train)
     return contest
 
 

@@ -138,3 +138,15 @@ def test_stages_name_their_model(finished):
     stages = [event.name for event in finished[3] if isinstance(event, Stage)]
     assert any(name.startswith("lstm: ") for name in stages)
     assert np.mean([":" in name for name in stages]) > 0.5
+
+
+def test_a_network_that_learns_nothing_does_not_stop_the_others(tmp_path):
+    text = write(tmp_path / "text.txt", 100)
+    wild = {"model.activation": "relu", "train.optimizer": "sgd", "train.rate": 1000.0, "train.clip": 0.0}
+    wild = SMALL | wild | {"train.steps": 30}
+    found, _ = result(enter([text], ["rnn", "ngram"], sets=wild, out=tmp_path / "out"))
+    failed = next(each for each in found.standings if each.name == "rnn")
+    assert found.standings[0].name == "ngram"
+    assert failed.note
+    assert not failed.ranks
+    assert "rnn: " in str(found)

@@ -81,7 +81,6 @@ def test_the_table_shows_spread_and_verdict(found):
     shown = str(table(found))
     assert " ± 0.00" in shown
     assert "the best" in shown
-    assert "0.30 ngram + 0.70 lstm" in shown
     assert "trained/s" in shown
 
 
