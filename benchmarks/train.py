@@ -2,10 +2,12 @@
 
     python benchmarks/train.py [--only lstm-200,lstm-650,lstm-200-adaptive,gpt-384,gpt-128,scan]
                                [--rounds 5] [--seconds 6] [--batch 8] [--threads 0]
+    python benchmarks/train.py --agree 150
 
 Everybody is a process of its own at stock settings; they take turns, and a figure is the median of the turns,
 in wall time and in CPU time (all threads). `of peak`: operations of the model's matrices a second, as a share
-of what a 2048 x 2048 product of float32 reaches in the same run.
+of what a 2048 x 2048 product of float32 reaches in the same run. --agree: the loss curves of our trainer and
+of plain loops with the same weights, settings and batches.
 """
 
 from __future__ import annotations
@@ -75,6 +77,26 @@ class Bench:
         )  # fmt: skip
         self.row(f"GPT {layers}x{width}, T {length}, B {batch}", task, peers, own_defaults=True)
 
+    def agree(self, steps: int) -> None:
+        """Loss curves at equal settings and weights, for an LSTM of words and a GPT of characters."""
+        from support.agree import curves
+
+        path = str(texts.corpus_folder("tinyshakespeare") / "input.txt")
+        lstm = Task("", 0, "lstm", 2, 200, batch=20, length=35, text=path)
+        gpt = Task("", 0, "gpt", 4, 128, 4, 12, 64, dropout=0.0, text=path)
+        sizes = ["model.layers={0.layers}", "model.hidden={0.width}", "train.batch={0.batch}"]
+        sizes += ["train.length={0.length}", "train.rate=2e-3"]
+        for name, task, sets in (
+            ("LSTM 2x200, words", lstm, ["model.tied=false", "text.tokenizer=words", "text.max_vocab=5000"]),
+            ("GPT 4x128, characters", gpt, [*GPT2, "model.context=64", "model.heads=4",
+                                           "text.tokenizer=characters"]),
+        ):  # fmt: skip
+            ours, theirs = curves(task, [*sets, *(size.format(task) for size in sizes)], steps)
+            worst = max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
+            print(
+                f"{name}: {steps} steps from {ours[0]:.4f} to {ours[-1]:.4f}, largest difference {worst:.1e}"
+            )
+
     def row(self, title: str, task: Task, peers: list[str], own_defaults: bool = False) -> None:
         """All take turns; one line each."""
         task = replace(task, steps=1_000_000)  # schedules stay at their height
@@ -134,6 +156,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=6.0, help="of one turn")
     parser.add_argument("--threads", type=int, default=0, help="of everybody; 0: as each decides")
+    parser.add_argument("--agree", type=int, default=0, metavar="STEPS", help="compare loss curves instead")
     parser.add_argument("--batch", type=int, default=8, help="rows of the GPT 6x384")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -146,6 +169,9 @@ def main() -> None:
             "gpt-384": lambda: bench.gpt(6, 384, 6, 256, args.batch, ["nano", "lit", "hugging"]),
             "gpt-128": lambda: bench.gpt(4, 128, 4, 64, 12, ["nano", "lit", "hugging"]),
         }
+        if args.agree:
+            bench.agree(args.agree)
+            return
         for each in args.only.split(","):
             rows[each]()
 
