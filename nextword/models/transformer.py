@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from nextword.blocks.cache import Reading, join_rows, take_rows
 from nextword.blocks.embeddings import Embedding
 from nextword.blocks.heads import make_head
+from nextword.blocks.layout import lay_out
 from nextword.blocks.stacks import Stack
 from nextword.core.catalog import find
 from nextword.core.contracts import START, UNKNOWN, State
@@ -88,6 +89,10 @@ class TransformerNetwork(Network):
         tied_VE = self.embedding.weight_VE if settings.tied else None
         self.head = make_head(settings.head, shape.width, vocab_size, forbidden, tied_VE)
         find("init", settings.init)(self)
+
+    def ready(self) -> None:
+        """Once the weights are there and will only be read."""
+        lay_out(self)
 
     def start(self, batch: int) -> WindowState:
         """Empty windows."""

@@ -269,3 +269,18 @@ def test_a_row_of_a_state_that_was_read_without_begin_starts_empty():
     assert state.inner.count_B.tolist() == [0, 0]
     logp, _ = model.score(np.array([[4, 5], [5, 4]]), np.array([2, 2]), state)
     assert logp.isfinite().all()
+
+
+def test_weights_laid_out_for_reading_give_the_same_and_are_saved_alike():
+    from safetensors.torch import load, save
+
+    from nextword.models.neural import distinct
+
+    network, laid_out = network_of(), network_of()
+    laid_out.ready()
+    ids, lengths = padded([[5, 6, 7, 8, 9, 5, 6, 7, 3], [4]])
+    expected, _ = NeuralLanguageModel(network).score(ids, lengths)
+    found, _ = NeuralLanguageModel(laid_out).score(ids, lengths)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+    pair = [load(save(distinct(each.state_dict()))) for each in (network, laid_out)]
+    assert all(torch.equal(pair[0][name], pair[1][name]) for name in pair[0])
