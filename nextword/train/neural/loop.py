@@ -100,7 +100,7 @@ def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
 
 def _learn(job: Job, learner: Learner, measuring: Measuring, state: TrainingState) -> Iterator[Event]:
     job.network.train()
-    pace, settings = Pace(job.clock, state.step), job.settings
+    pace, settings = Pace(job.clock), job.settings
     told = Told(job, state, pace)
     walk = walk_batches(job.source, state.epoch, state.index)
     while not _ends(job, state, pace):
@@ -111,6 +111,7 @@ def _learn(job: Job, learner: Learner, measuring: Measuring, state: TrainingStat
             batches.append(batch)
         learned = learner.update(state, batches)
         _check(learned, state)
+        pace.add(job.clock.used() - began, learned.tokens)
         pace.revise(state.step, state.plan, settings.steps)
         yield from told.step(learned)
         if measuring.is_due(state):
@@ -141,7 +142,7 @@ def _ends(job: Job, state: TrainingState, pace: Pace) -> bool:
         state.step >= state.plan.steps
         or job.stop.number is not None
         or 0 < job.settings.patience <= state.waited
-        or pace.is_over(state.step)
+        or pace.is_over()
     )
 
 
@@ -150,8 +151,6 @@ class Told:
 
     def __init__(self, job: Job, state: TrainingState, pace: Pace) -> None:
         self.job, self.state, self.pace = job, state, pace
-        self._since = (job.clock.used(), state.tokens)
-        self._speed = 0.0
         self._last: Step | None = None
         self._shown = -1
 
@@ -177,21 +176,17 @@ class Told:
             yield Note(f"stopped after step {self.state.step:,}: the held-out text gets no better")
 
     def _event(self, learned: Learned) -> Step:
-        state, now = self.state, self.job.clock.used()
-        seconds, tokens = self._since
-        if now - seconds > 1.0 or not self._speed:
-            self._speed = (state.tokens - tokens) / max(now - seconds, 1e-9)
-            self._since = (now, state.tokens)
+        state = self.state
         return Step(
             step=state.step,
             steps=state.plan.steps,
-            seconds=now,
+            seconds=self.job.clock.used(),
             seconds_left=self.pace.left(state.step, state.plan),
             tokens=state.tokens,
             loss=learned.loss,
             rate=learned.rate,
             norm=learned.norm,
-            tokens_per_second=self._speed,
+            tokens_per_second=self.pace.tokens_per_second,
             memory=peak_memory(),
         )
 
