@@ -130,6 +130,8 @@ def split_note(contest: Contest) -> str:
         told = f"trained on {_list(contest.data)}, measured on {_list(contest.valid)}"
     else:
         told = f"trained on {_list(contest.data)} without its end, measured on its last {held}"
+    if contest.minutes is not None and contest.has_networks:
+        told += f"; {contest.minutes:g} minutes for each network"
     if contest.tune is None:
         return told
     return told + "; stopping and weights were chosen on a piece that is neither"
