@@ -21,7 +21,7 @@ from nextword.models.mixture import Mixture
 
 Array = npt.NDArray[Any]
 
-GATHER = 1 << 16  # small pieces are put together up to so many ids
+GATHER = 1 << 18  # small pieces are put together up to so many ids
 
 
 class Stream:
