@@ -128,7 +128,7 @@ def _texts(order: Order, settings: RunSettings) -> tuple[Source, Source | None, 
     if order.valid:
         valid = Source.for_reading([order.valid], settings.data)
         return Source.for_training(order.names, settings.data), valid, []
-    if is_neural(settings.find_family()) and settings.data.hold_out > 0:
+    if (is_neural(settings.find_family()) or settings.family == "mixture") and settings.data.hold_out > 0:
         try:
             return *hold_out(order.names, settings.data), []
         except TooShort:
@@ -144,7 +144,7 @@ def _start(order: Order) -> saved.Trained | None:
 
 def _in_time(order: Order, settings: RunSettings, source: Source) -> Iterator[Event]:
     """Minutes are an upper limit for count models: say so where they will hardly do."""
-    if is_neural(settings.find_family()):
+    if is_neural(settings.find_family()) or settings.family == "mixture":
         return
     seconds = guess(settings, source.size or 0)["seconds"]
     if order.minutes is not None and seconds > 60 * order.minutes:
@@ -163,7 +163,8 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
     if begun is not None and order.recipe is None and model is None:
         model = begun.family
     if order.recipe is None and model in (None, "auto"):
-        choice = choose(sets)
+        choice = choose(sets, order.minutes)
+        sets = {**choice.sets, **sets}
         model, notes = choice.model, [Note(f"auto chose the model '{choice.model}': {choice.why}")]
     settings = plan(
         model or "ngram",
@@ -176,8 +177,10 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
     )
     _check_device(order.device, settings)
     made_by = getattr(settings.find_family(), "made_by", None)
-    if made_by is not None:
-        raise ConfigError(f"a {settings.family} is not trained on text; make one with: {made_by}")
+    if made_by is not None and order.minutes is None:
+        raise ConfigError(
+            f"a {settings.family} is not trained on text without --minutes; make one with: {made_by}"
+        )
     return settings, notes
 
 

@@ -37,7 +37,7 @@ class MixtureFamily:
 
     name = "mixture"
     Settings = MixtureSettings
-    default_tokenizer = "words"
+    default_tokenizer = "bpe"
     holds_text = True
     made_by = "nextword mix RUN RUN --tune DATA --out RUN"  # not by `train`
 

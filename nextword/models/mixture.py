@@ -26,6 +26,10 @@ class MixtureSettings(Settings):
 
     runs: tuple[str, ...] = Field((), description="run folders of the components")
     weights: tuple[float, ...] = Field((), description="one weight a run; they sum to 1")
+    models: tuple[str, ...] = Field(
+        ("ngram", "lstm"), description="with --minutes: models that are trained and mixed"
+    )
+    alone: bool = Field(False, description="with --minutes: a part that does as well alone is kept alone")
     iterations: int = Field(1000, ge=1, le=1_000_000, description="most steps of EM")
     tolerance: float = Field(1e-6, gt=0, le=1, description="nats per token that may be missed")
 

@@ -72,7 +72,8 @@ class Clock:
 
     def part(self, seconds: float) -> Clock:
         """A clock for a piece of the work: at most so many seconds, and never past this one's end."""
-        return Clock(max(0.0, min(seconds, self.left())))
+        most = min(seconds, self.left())
+        return Clock(None if math.isinf(most) else max(0.0, most))
 
 
 def process_start() -> float:

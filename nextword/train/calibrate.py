@@ -57,8 +57,9 @@ def calibrate(
     yield Stage("time a few steps")
     settings = _with(settings, {"model.head": sizes.head(text.tokenizer.vocab_size)})
     allowance = clock.used() + min(_MOST, _SHARE * clock.seconds)
-    candidates = [_candidate(settings, rung, text) for rung in _rungs(settings)]
-    chosen = _choose(candidates, text, conditions, allowance)
+    chosen = _choose(
+        (_candidate(settings, rung, text) for rung in _rungs(settings)), text, conditions, allowance
+    )
     settings = _finish(chosen, text, clock)
     yield from _tell(chosen, settings, clock)
     return settings
@@ -101,20 +102,22 @@ def _candidate(settings: RunSettings, rung: Rung, text: Text) -> Candidate:
     return Candidate(settings, rung, count_weights(settings, tokenizer.vocab_size, tokenizer.closed))
 
 
-def _choose(candidates: list[Candidate], text: Text, conditions: Conditions, until: float) -> Candidate:
+def _choose(candidates: Iterator[Candidate], text: Text, conditions: Conditions, until: float) -> Candidate:
     """Up from the smallest, as long as there is enough to learn from and time to try."""
-    clock, chosen = conditions.clock, candidates[0]
-    for at, candidate in enumerate(candidates):
+    clock = conditions.clock
+    chosen: Candidate | None = None
+    for candidate in candidates:
         left = until - clock.used()
-        if at and left <= 0:
+        if chosen is not None and (left <= 0 or not _is_worth_trying(chosen, candidate, clock.left())):
             break
-        if at and not _is_worth_trying(candidates[at - 1], candidate, clock.left()):
-            break
-        candidate.settings = _shaped(candidate, candidates[at - 1] if at else None, clock)
+        candidate.settings = _shaped(candidate, chosen, clock)
         candidate.trial = try_steps(candidate.settings, text, conditions, left / 2)
-        if at and not sizes.is_enough(candidate.tokens(clock.left()), candidate.weights.inner):
+        if chosen is not None and not sizes.is_enough(
+            candidate.tokens(clock.left()), candidate.weights.inner
+        ):
             break
         chosen = candidate
+    assert chosen is not None, "a ladder has a rung"
     return chosen
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,15 +21,15 @@ from nextword.core.family import Budget
 from nextword.core.runfolder import NewRun
 from nextword.evaluate.perplexity import evaluate
 from nextword.train import facts
-from nextword.train.calibrate import calibrate, in_time
+from nextword.train.calibrate import in_time
 from nextword.train.conditions import Conditions
 from nextword.train.ids import Text, encode
+from nextword.train.learn import Metrics, learn_counts, learn_neural
 from nextword.train.saved import CONFIG, Trained
 from nextword.train.settings import RunSettings, is_neural
 from nextword.train.source import Source
 
 _VALID = ("tokens", "perplexity", "word_perplexity", "bits_per_byte", "unknown_rate")
-Metrics = list[dict[str, Any]]
 
 
 def fit(
@@ -44,6 +44,11 @@ def fit(
     metrics: Metrics = []
     told: dict[str, Any] = {}
     conditions = conditions or Conditions()
+    if settings.family == "mixture":
+        from nextword.train.blend import fit_mixture
+
+        yield from fit_mixture(settings, source, valid, folder, conditions)
+        return
     neural = is_neural(settings.find_family())
     remarks = [] if valid is None else list(_remark(source, valid))
     if neural and not conditions.whole:
@@ -52,12 +57,11 @@ def fit(
         text = yield from encode(settings, source, scratch)
         settings = replace(settings, text=settings.text.model_copy(update={"tokenizer": text.tokenizer.name}))
         if neural:
-            settings = yield from _recording(calibrate(settings, text, conditions), metrics)
-            if folder is not None:  # the plan stands before the first step
-                folder.write(CONFIG, settings.to_toml())
-            model, told = yield from _learn_steps(settings, text, _held_out(text, valid), conditions, metrics)
+            settings, model, told = yield from learn_neural(
+                settings, text, _held_out(text, valid), conditions, metrics, _planned(folder)
+            )
         else:
-            model = yield from _learn(settings, text, Budget(
+            model = yield from learn_counts(settings, text, Budget(
                 settings.train.seed, settings.train.memory, None if folder is None else folder.path, scratch
             ), metrics)  # fmt: skip
     yield from remarks
@@ -67,58 +71,9 @@ def fit(
     yield Done(Trained(settings, model, text.tokenizer, found, metrics))
 
 
-def _learn(
-    settings: RunSettings, text: Text, budget: Budget, metrics: Metrics
-) -> Generator[Event, None, LanguageModel]:
-    """A count family's own fit."""
-    model: LanguageModel = yield from _recorded(
-        settings.find_family().fit(text.ids, text.tokenizer, settings.model, budget), metrics
-    )
-    return model
-
-
-def _learn_steps(
-    settings: RunSettings,
-    text: Text,
-    held_out: Iterable[Encoded] | None,
-    conditions: Conditions,
-    metrics: Metrics,
-) -> Generator[Event, None, tuple[LanguageModel, dict[str, Any]]]:
-    """The trainer of neural models."""
-    from nextword.train.neural import loop, setup
-
-    job = yield from _recorded(setup.prepare(settings, text, held_out, conditions), metrics)
-    outcome: loop.Outcome = yield from _recorded(loop.fit(job), metrics)
-    return outcome.model, outcome.facts
-
-
-def _recorded(events: Iterable[Event], metrics: Metrics) -> Generator[Event, None, Any]:
-    """Hand on all but the last event; numbers are kept, and the result is returned."""
-    made: Any = None
-    for event in events:
-        if isinstance(event, Done):
-            made = event.result
-            continue
-        if isinstance(event, Measure):
-            metrics.append(event.values)
-        yield event
-    assert made is not None, "the last event is Done(something)"
-    return made
-
-
-def _recording(
-    events: Generator[Event, None, RunSettings], metrics: Metrics
-) -> Generator[Event, None, RunSettings]:
-    """Hand on all events; numbers are kept."""
-    while True:
-        try:
-            event = next(events)
-        except StopIteration as end:
-            chosen: RunSettings = end.value
-            return chosen
-        if isinstance(event, Measure):
-            metrics.append(event.values)
-        yield event
+def _planned(folder: NewRun | None) -> Callable[[RunSettings], None]:
+    """Before the first step the plan stands in ``config.toml``."""
+    return lambda settings: None if folder is None else folder.write(CONFIG, settings.to_toml())
 
 
 def _held_out(text: Text, valid: Source | None) -> Iterable[Encoded] | None:

@@ -1,0 +1,74 @@
+"""A mixture trained from text: its parts learn, held-out text weighs them, the run stands alone."""
+
+import gc
+import time
+
+import pytest
+
+from nextword.core.errors import ConfigError
+from nextword.core.events import Done
+from nextword.core.newrun import new_run
+from nextword.data.settings import DataSettings
+from nextword.evaluate.perplexity import evaluate
+from nextword.models.mixture import Mixture
+from nextword.train import saved
+from nextword.train.blend import part_settings
+from nextword.train.budget import Clock
+from nextword.train.conditions import Conditions
+from nextword.train.fit import fit
+from nextword.train.settings import plan
+from nextword.train.source import Source
+
+LINES = "the cat sat on the mat\nthe dog sat on the log\na cat and a dog met\n"
+SMALL = {"model.models": ("ngram", "lstm-nano")}
+
+
+def sources(tmp_path):
+    (tmp_path / "train.txt").write_text(LINES * 60)
+    (tmp_path / "valid.txt").write_text("the dog and a cat sat\na cat met the dog on the mat\n" * 5)
+    return (
+        Source.for_training([tmp_path / "train.txt"], DataSettings()),
+        Source.for_reading([tmp_path / "valid.txt"], DataSettings()),
+    )
+
+
+def test_parts_share_text_and_seed_and_counts_come_first():
+    settings = plan("mixture", tokenizer="words", seed=5, sets={"model.models": ("lstm", "ngram")})
+    parts = part_settings(settings)
+    assert [part.name for part in parts] == ["ngram", "lstm"]
+    assert all(part.text == settings.text and part.train.seed == 5 for part in parts)
+
+
+def test_a_mixture_without_held_out_text_is_refused(tmp_path):
+    source, _ = sources(tmp_path)
+    with pytest.raises(ConfigError, match="weighed on held-out text"):
+        list(fit(plan("mixture"), source))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tokenizer", ["words", "characters"])
+def test_a_mixture_is_at_least_as_good_as_its_parts_and_is_saved_whole(tmp_path, tokenizer):
+    source, valid = sources(tmp_path)
+    settings = plan("mixture", tokenizer=tokenizer, sets=SMALL)
+    began = time.monotonic()
+    with new_run(tmp_path / "run") as folder:
+        *_, done = fit(settings, source, valid, folder, Conditions(Clock(8.0)))
+        assert isinstance(done, Done)
+        saved.write(done.result, folder)
+    assert time.monotonic() - began < 20
+    found = saved.load(tmp_path / "run", verify=True)
+    assert isinstance(found.model, Mixture)
+    assert found.settings.model.runs == ("ngram", "lstm-nano")
+    mixed = evaluate(found.model, found.tokenizer, valid.blocks()).nll
+    for part in found.model.models:
+        assert mixed <= evaluate(part, found.tokenizer, valid.blocks()).nll + 1e-3
+    del done, _
+    gc.collect()
+    assert not list(tmp_path.glob(".nextword-*"))
+
+
+def test_a_part_that_does_as_well_alone_is_kept_alone(tmp_path):
+    source, valid = sources(tmp_path)
+    sets = {"model.alone": True, "model.models": ("ngram", "ngram")}
+    *_, done = fit(plan("mixture", tokenizer="words", sets=sets), source, valid)
+    assert done.result.settings.family == "ngram"
