@@ -75,7 +75,7 @@ def enter(
     apart = tuple(os.fspath(name) for name in valid)
     given = dict(sets or {})
     tokenizers = [tokenizer] if isinstance(tokenizer, str) else list(tokenizer or ())
-    found = entries(models, tokenizers, seeds, given, minutes is not None)
+    found = entries(models, tokenizers, seeds, given, minutes)
     train, tune, held = _split(found, named, apart, given)
     digest = train.read_through() + held.read_through() + ("" if tune is None else tune.read_through())
     sizes = np.array([len(line) + 1 for line in lines(held)] or [1])

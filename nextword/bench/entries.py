@@ -32,7 +32,8 @@ class Entry:
     model: str  # as it was asked for
     name: str  # as it is shown: with its tokenizer, where there are several
     number: int  # of its seed, from 0
-    is_neural: bool
+    is_neural: bool  # it learns in the minutes it gets
+    is_mixture: bool = False  # it is made of the other entries
 
     @property
     def label(self) -> str:
@@ -46,14 +47,35 @@ class Entry:
         return self.settings.text.tokenizer
 
     @property
-    def is_mixture(self) -> bool:
-        """Whether it is made of the other entries."""
-        return self.settings.family == MIXTURE
-
-    @property
     def chooses(self) -> bool:
         """Whether it needs a text for its choices: when to stop, which weights."""
         return self.is_neural or self.is_mixture
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A model that was asked for."""
+
+    name: str
+    model: str  # what is meant by the name
+    sets: Mapping[str, Any]
+
+    @property
+    def family(self) -> Any:
+        return catalog.find("model", presets.find(self.model).family)
+
+    @property
+    def is_mixture(self) -> bool:
+        """A mixture by name joins the others; one that `auto` chose is trained like a network."""
+        return self.name == MIXTURE
+
+    @property
+    def is_neural(self) -> bool:
+        return is_neural(self.family) or (self.family.name == MIXTURE and not self.is_mixture)
+
+    @property
+    def keys(self) -> list[str]:
+        return config.keys(groups_of(self.family))
 
 
 def entries(
@@ -61,51 +83,48 @@ def entries(
     tokenizers: Sequence[str],
     seeds: int,
     sets: Mapping[str, Any],
-    timed: bool,
+    minutes: float | None,
 ) -> tuple[Entry, ...]:
     """Every run in the order in which it is made: mixtures last, since they are made of the others."""
     if seeds < 1:
         raise ConfigError(f"'seeds' is {seeds}; it must be 1 or more")
-    names = _names(models, sets, timed)
-    known = {name: _known(name, sets) for name in names}
-    _check_sets(names, sets)
-    neural = {name: is_neural(_family(name)) for name in names}
-    mixes = any(_family(name).name == MIXTURE for name in names)
+    asked = sorted(_asked(models, sets, minutes), key=lambda each: each.is_mixture)
+    _check_sets(asked, sets)
+    draws = any(each.is_neural for each in asked)
+    cuts: list[str | None] = [*tokenizers] or [_tokenizer(asked)]
     found = []
-    cuts: list[str | None] = [*tokenizers] or [_tokenizer(names, neural, mixes)]
     for tokenizer in cuts:
-        for name in sorted(names, key=lambda name: _family(name).name == MIXTURE):
-            settings = plan(name, tokenizer=tokenizer, sets=known[name])
-            shown = f"{name} {_short(settings.text.tokenizer)}" if len(tokenizers) > 1 else name
-            draws = neural[name] or (settings.family == MIXTURE and any(neural.values()))
+        for each in asked:
+            # `model.order` is for n-grams, `model.layers` for networks
+            known = {key: value for key, value in sets.items() if key in each.keys}
+            settings = plan(each.model, tokenizer=tokenizer, sets={**each.sets, **known})
+            shown = f"{each.name} {_short(settings.text.tokenizer)}" if len(tokenizers) > 1 else each.name
             found += [
-                Entry(_seeded(settings, number), name, shown, number, neural[name])
-                for number in range(seeds if draws else 1)
+                Entry(_seeded(settings, number), each.name, shown, number, each.is_neural, each.is_mixture)
+                for number in range(seeds if each.is_neural or (each.is_mixture and draws) else 1)
             ]
     _check_mixture(found)
     return tuple(found)
 
 
-def _names(models: Sequence[str], sets: Mapping[str, Any], timed: bool) -> list[str]:
+def _asked(models: Sequence[str], sets: Mapping[str, Any], minutes: float | None) -> list[_Asked]:
     """The models that were named, each once; `auto` is the one it chooses."""
-    named = (name.strip() for name in models if name.strip())
-    chosen = (choose(sets).model if name == "auto" else name for name in named)
-    return list(dict.fromkeys(chosen)) or list(FAMILIES if timed else SMOOTHINGS)
+    named = [name.strip() for name in models if name.strip()]
+    named = named or list(SMOOTHINGS if minutes is None else FAMILIES)
+    found: dict[str, _Asked] = {}
+    for name in named:
+        if name == "auto":
+            choice = choose(sets, minutes)
+            name = "auto" if choice.model == MIXTURE else choice.model
+            found.setdefault(name, _Asked(name, choice.model, choice.sets))
+        else:
+            found.setdefault(name, _Asked(name, name, {}))
+    return list(found.values())
 
 
-def _family(name: str) -> Any:
-    return catalog.find("model", presets.find(name).family)
-
-
-def _known(name: str, sets: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that this model has: `model.order` is for n-grams, `model.layers` for networks."""
-    allowed = _keys(name)
-    return {key: value for key, value in sets.items() if key in allowed}
-
-
-def _check_sets(names: Sequence[str], sets: Mapping[str, Any]) -> None:
+def _check_sets(asked: Sequence[_Asked], sets: Mapping[str, Any]) -> None:
     """A setting that no model has is a mistake."""
-    allowed = dict.fromkeys(key for name in names for key in _keys(name))
+    allowed = dict.fromkeys(key for each in asked for key in each.keys)
     for key in sets:
         if key not in allowed:
             near = [each for each in allowed if each.partition(".")[0] == key.partition(".")[0]]
@@ -113,16 +132,12 @@ def _check_sets(names: Sequence[str], sets: Mapping[str, Any]) -> None:
             raise ConfigError(catalog.unknown(told, key, near or allowed))
 
 
-def _keys(name: str) -> list[str]:
-    return config.keys(groups_of(_family(name)))
-
-
-def _tokenizer(names: Sequence[str], neural: Mapping[str, bool], mixes: bool) -> str | None:
+def _tokenizer(asked: Sequence[_Asked]) -> str | None:
     """One for all, so that their perplexities compare and they can be mixed; None: each model's own."""
-    first = next((name for name in names if neural[name]), None)
-    if first is None:
-        first = next((name for name in names if _family(name).name != MIXTURE), None) if mixes else None
-    return None if first is None else str(_family(first).default_tokenizer)
+    networks = [each for each in asked if each.is_neural]
+    mixed = asked if any(each.is_mixture for each in asked) else []
+    first = next(iter([*networks, *mixed]), None)
+    return None if first is None else str(first.family.default_tokenizer)
 
 
 def _short(tokenizer: str) -> str:

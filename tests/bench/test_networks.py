@@ -111,7 +111,7 @@ def test_several_tokenizers_stand_in_one_table(tmp_path):
 
 
 def test_the_best_of_each_kind_is_mixed_and_chosen_without_the_measured_text():
-    able = entries(["ngram", "ngram-katz", "lstm", "gru", "mixture"], (), 2, {}, False)
+    able = entries(["ngram", "ngram-katz", "lstm", "gru", "mixture"], (), 2, {}, None)
     bits = {"ngram": 2.0, "ngram-katz": 2.1, "lstm": 1.9, "lstm-seed1": 1.8, "gru": 1.85, "gru-seed1": 1.95}
     made = [
         (entry, Row(entry.name, "", 5 - bits[entry.label], tune_bits=bits[entry.label], run=entry.label))
