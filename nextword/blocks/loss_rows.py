@@ -14,11 +14,12 @@ import torch
 from torch import Tensor
 
 _SHARED_FROM = 1 << 20  # logits; fewer are one thread's work
+_COMPILED_FROM = 1 << 20  # logits to be scored; for fewer it does not pay to load the compiler
 
 
 def log_probs(logits_CV: Tensor, bias_V: Tensor, targets_C: Tensor) -> Tensor:
     """log p of each row's target."""
-    if not _has_kernel(logits_CV, bias_V):
+    if logits_CV.numel() < _COMPILED_FROM or not _has_kernel(logits_CV, bias_V):
         return plain_log_probs(logits_CV, bias_V, targets_C)
     from nextword.blocks import loss_kernels
 

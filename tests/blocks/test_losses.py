@@ -114,6 +114,7 @@ def test_products_in_bfloat16_come_close():
 @pytest.mark.parametrize("threads", [1, 2])
 def test_compiled_rows_are_the_plain_rows(kind, threads, monkeypatch):
     monkeypatch.setattr(loss_rows, "_SHARED_FROM", 1)
+    monkeypatch.setattr(loss_rows, "_COMPILED_FROM", 1)
     torch.set_num_threads(threads)
     torch.manual_seed(1)
     logits_CV, targets_C = (5 * torch.randn(7, 100)).to(kind), torch.randint(0, 100, (7,))
