@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from nextword.api import resuming
 from nextword.api.events import finish
 from nextword.api.run import Run, load
 from nextword.core import catalog, config
@@ -23,6 +24,8 @@ from nextword.train.conditions import Conditions
 from nextword.train.estimate import estimate as guess
 from nextword.train.fit import fit
 from nextword.train.holdout import TooShort, hold_out
+from nextword.train.keeping import Keeper
+from nextword.train.resume import go_on
 from nextword.train.settings import RunSettings, from_toml, is_neural, plan
 from nextword.train.source import Source
 from nextword.train.stopping import Stop
@@ -95,25 +98,35 @@ def run(
     ``began``: the moment (of ``time.monotonic``) from which the minutes count; default: now. While a neural
     model learns, Ctrl-C ends it after the current step, and what was learnt is the run.
     """
-    clock = Clock.minutes(order.minutes, began)
+    if resume and overwrite:
+        raise ConfigError("--resume and --overwrite exclude each other; --overwrite begins anew")
+    checkpoint = (yield from resuming.find(out)) if resume else None
+    order = order if checkpoint is None else resuming.completed(order, checkpoint)
     settings, notes = settings_of(order)
-    if out is not None and resume and os.path.isfile(os.path.join(out, MANIFEST)):
+    if checkpoint is None and out is not None and resume and os.path.isfile(os.path.join(out, MANIFEST)):
         yield Note(f"{os.fspath(out)} is finished; there is nothing to resume")
         yield Done(load(out))
         return
     yield from notes
+    asked = resuming.asked(order, settings, checkpoint)
+    settings = settings if checkpoint is None else go_on(checkpoint, settings, os.fspath(out or ""))
     source, valid, remarks = _texts(order, settings)
     yield from remarks
     yield from _in_time(order, settings, source)
     with Stop() as stop:
-        conditions = Conditions(clock, stop, order.device, _start(order))
+        start = _start(order) if checkpoint is None else None
+        clock = resuming.clock_of(order, checkpoint, began)
+        conditions = Conditions(clock, stop, order.device, start)
         if not keep:
             for event in fit(settings, source, valid, None, conditions):
                 yield Done(Run(event.result)) if isinstance(event, Done) else event
             return
         target = default_name(settings.name, order.names[0]) if out is None else out
-        check_target(target, overwrite)
-        with new_run(target, overwrite=overwrite) as folder:
+        goes_on = checkpoint is not None
+        check_target(target, overwrite, goes_on)
+        with new_run(target, overwrite=overwrite, goes_on=goes_on) as folder:
+            keeper = Keeper(folder, asked, checkpoint, clock, asked["minutes"])
+            conditions = replace(conditions, keeper=keeper)
             for event in fit(settings, source, valid, folder, conditions):
                 if isinstance(event, Done):
                     saved.write(event.result, folder)
@@ -225,7 +238,30 @@ def _check_device(device: str, settings: RunSettings) -> None:
 def estimate(order: Order) -> dict[str, Any]:
     """What a training would take; nothing is trained."""
     settings, _ = settings_of(order)
-    return guess(settings, Source.for_training(order.names, settings.data).size or 0)
+    source, _, _ = _texts(order, settings)
+    if is_neural(settings.find_family()):
+        from nextword.train.forecast import forecast
+
+        return forecast(settings, source, Conditions(Clock.minutes(order.minutes), device=order.device))
+    if settings.family == "mixture":
+        return _of_parts(settings, source, order)
+    return guess(settings, source.about or 0)
+
+
+def _of_parts(settings: RunSettings, source: Source, order: Order) -> dict[str, Any]:
+    """A mixture takes its minutes, the memory of its parts and their room on disk."""
+    from nextword.train.blend import part_settings
+    from nextword.train.forecast import forecast
+
+    clock = Clock.minutes(order.minutes)
+    found = [
+        forecast(part, source, Conditions(clock))
+        if is_neural(part.find_family())
+        else guess(part, source.about or 0)
+        for part in part_settings(settings)
+    ]
+    summed = {name: sum(each.get(name, 0) for each in found) for name in ("parameters", "memory", "disk")}
+    return {"model": settings.name, "bytes": source.about or 0, "seconds": clock.seconds, **summed}
 
 
 def _names(data: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ def _recurrent(base: float) -> tuple[Rung, ...]:
     return tuple(
         Rung(
             name,
-            {"model.layers": layers, "model.hidden": hidden, "train.rate": _rate(base, hidden)},
+            {"model.layers": layers, "model.hidden": hidden, "train.rate": _rate(base / layers, hidden)},
             f"{layers} x {hidden}",
         )
         for name, layers, hidden in sizes

@@ -39,6 +39,11 @@ class Beginning(Source):
         return self._hash.hexdigest()
 
     @property
+    def is_cut(self) -> bool:
+        """Whether the last reading left something out."""
+        return self._is_cut
+
+    @property
     def notes(self) -> list[str]:
         """What the reader noticed, and whether something was left out."""
         cut = f"only the first {show_size(self._read)} of the text are read: the minutes allow no more"

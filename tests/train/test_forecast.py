@@ -1,0 +1,66 @@
+"""``--estimate`` of neural models: exact in size, near in time and memory, and nothing is trained."""
+
+import os
+import time
+
+import pytest
+
+from nextword.api import training
+from nextword.train.trial import count_weights
+
+LINES = "the cat sat on the mat\nthe dog sat on the log\na cat and a dog met\n"
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text(LINES * 400)
+    return str(path)
+
+
+def order(text, model, **sets):
+    return training.Order(data=(text,), model=model, tokenizer="bpe", sets={"train.threads": 1, **sets})
+
+
+def test_parameters_and_disk_are_those_of_the_run(text, tmp_path):
+    asked = order(text, "lstm-nano", **{"train.steps": 3})
+    told = training.estimate(asked)
+    run = training.train(
+        text,
+        model="lstm-nano",
+        tokenizer="bpe",
+        set={"train.threads": 1, "train.steps": 3},
+        out=tmp_path / "r",
+    )
+    settings = run.settings
+    assert told["parameters"] == count_weights(settings, run.tokenizer.vocab_size, run.tokenizer.closed).all
+    assert told["steps"] == 3
+    assert told["minutes"] == pytest.approx(told["seconds"] / 60, abs=0.01)
+    disk = sum(path.stat().st_size for path in (tmp_path / "r").iterdir())
+    assert abs(told["disk"] - disk) < 0.25 * disk
+
+
+def test_a_mixture_adds_up_its_parts(text):
+    asked = training.Order(
+        data=(text,), model="mixture", minutes=0.5, sets={"model.models": ("ngram", "lstm-nano")}
+    )
+    told = training.estimate(asked)
+    assert told["seconds"] == 30
+    assert told["parameters"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["window-tiny", "rnn-tiny", "lstm-tiny", "mingru-mini", "transformer-nano"])
+def test_time_and_memory_are_within_a_quarter(text, model):
+    """On a busy machine the time is another one each time, so it is asked for before and after."""
+    sets = {"train.steps": 120, "train.batch": 16, "train.length": 32, "model.dropout": 0.0}
+    before = training.estimate(order(text, model, **sets))
+    began = time.monotonic()
+    run = training.train(text, model=model, tokenizer="bpe", set={"train.threads": 1, **sets})
+    took = time.monotonic() - began
+    after = training.estimate(order(text, model, **sets))
+    assert run.facts.training["steps"] == 120
+    if os.getloadavg()[0] > (os.cpu_count() or 1):
+        pytest.skip("other programs use the processors")
+    low, high = sorted((before["seconds"], after["seconds"]))
+    assert 0.75 * low - 2 < took < 1.25 * high + 2
