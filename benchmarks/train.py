@@ -1,6 +1,6 @@
 """Training speed against loops in the manner of PyTorch's example and nanoGPT, `transformers` and `litgpt`.
 
-    python benchmarks/train.py [--only lstm-200,lstm-650,lstm-200-adaptive,gpt-384,gpt-128,scan]
+    python benchmarks/train.py [--only lstm-200,lstm-650,lstm-200-adaptive,gpt-384,gpt-128,layers]
                                [--rounds 5] [--seconds 6] [--batch 8] [--threads 0]
     python benchmarks/train.py --agree 150
 
@@ -34,7 +34,7 @@ GPT2 = [
     "model.qk_norm=none",
     "model.init=gpt2",
 ]
-ROWS = ("lstm-200", "lstm-650", "lstm-200-adaptive", "lstm-650-adaptive", "gpt-384", "gpt-128")
+ROWS = ("lstm-200", "lstm-650", "lstm-200-adaptive", "lstm-650-adaptive", "gpt-384", "gpt-128", "layers")
 NAMES = {
     "example": "PyTorch example's loop", "nano": "nanoGPT's loop", "hugging": "transformers", "lit": "litgpt",
     "ours": "nextword", "plain": "nextword, its own defaults",
@@ -85,7 +85,7 @@ class Bench:
         lstm = Task("", 0, "lstm", 2, 200, batch=20, length=35, text=path)
         gpt = Task("", 0, "gpt", 4, 128, 4, 12, 64, dropout=0.0, text=path)
         sizes = ["model.layers={0.layers}", "model.hidden={0.width}", "train.batch={0.batch}"]
-        sizes += ["train.length={0.length}", "train.rate=2e-3"]
+        sizes += ["train.length={0.length}", "train.rate=5e-4"]
         for name, task, sets in (
             ("LSTM 2x200, words", lstm, ["model.tied=false", "text.tokenizer=words", "text.max_vocab=5000"]),
             ("GPT 4x128, characters", gpt, [*GPT2, "model.context=64", "model.heads=4",
@@ -96,6 +96,12 @@ class Bench:
             print(
                 f"{name}: {steps} steps from {ours[0]:.4f} to {ours[-1]:.4f}, largest difference {worst:.1e}"
             )
+
+    def layers(self) -> None:
+        """Single recurrent layers against torch.nn."""
+        from support.layers import compare
+
+        compare(self.args.rounds, self.args.threads)
 
     def row(self, title: str, task: Task, peers: list[str], own_defaults: bool = False) -> None:
         """All take turns; one line each."""
@@ -168,6 +174,7 @@ def main() -> None:
             "lstm-650-adaptive": lambda: bench.lstm(650, "adaptive"),
             "gpt-384": lambda: bench.gpt(6, 384, 6, 256, args.batch, ["nano", "lit", "hugging"]),
             "gpt-128": lambda: bench.gpt(4, 128, 4, 64, 12, ["nano", "lit", "hugging"]),
+            "layers": bench.layers,
         }
         if args.agree:
             bench.agree(args.agree)
