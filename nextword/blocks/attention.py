@@ -66,12 +66,14 @@ class Attention(nn.Module):
         none_BNSK = self.from_x.weight.new_zeros(batch, self.kv_heads, 0, self.head_size)
         return KeysValues(none_BNSK, none_BNSK)
 
-    def forward(self, x_BTD: Tensor, state: KeysValues, reading: Reading) -> tuple[Tensor, KeysValues]:
-        """What each word takes from the words up to it, and the keys and values of all."""
+    def forward(
+        self, x_BTD: Tensor, state: KeysValues, reading: Reading, skip: int = 0
+    ) -> tuple[Tensor, KeysValues]:
+        """What each word but the first ``skip`` takes from the words up to it; keys and values of all."""
         q_BNTK, k_BNTK, v_BNTK = self._project(x_BTD, reading)
         state = KeysValues(reading.append(state.keys_BNSK, k_BNTK), reading.append(state.values_BNSK, v_BNTK))
         keys_BNSK, values_BNSK = (part[:, :, : reading.keys] for part in state)
-        mixed_BNTK = self._attend(q_BNTK, keys_BNSK, values_BNSK, reading)
+        mixed_BNTK = self._attend(q_BNTK[:, :, skip:], keys_BNSK, values_BNSK, reading)
         return self.out(mixed_BNTK.transpose(1, 2).flatten(2)), state
 
     def _project(self, x_BTD: Tensor, reading: Reading) -> tuple[Tensor, Tensor, Tensor]:
@@ -87,8 +89,11 @@ class Attention(nn.Module):
         """softmax(Q Kᵀ / √K + bias) V over the keys that a word sees."""
         mask, is_causal = reading.mask, reading.is_causal
         bias = self.position[0].bias(reading.places, reading.keys)
+        skip = reading.T - q_BNTK.shape[2]
         if bias is not None:
-            mask, is_causal = bias.masked_fill(~reading.seen(), -torch.inf), False
+            mask, is_causal = bias.masked_fill(~reading.seen(), -torch.inf)[..., skip:, :], False
+        elif skip:
+            mask, is_causal = reading.seen()[..., skip:, :], False
         if torch.is_autocast_enabled(q_BNTK.device.type):
             with torch.autocast(q_BNTK.device.type, enabled=False):
                 return self._weigh(q_BNTK, keys_BNSK, values_BNSK, mask, is_causal)

@@ -73,10 +73,10 @@ class Block(nn.Module):
         """The state of the mixer before any word."""
         return self.mixer.start(batch)
 
-    def forward(self, stream: Tensor, state: State, reading: Reading) -> tuple[Tensor, State]:
-        """Both parts, each joined to the stream."""
-        y_BTD, state = self.mixer(self.around_mixer.enter(stream), state, reading)
-        stream = self.around_mixer.leave(stream, y_BTD)
+    def forward(self, stream: Tensor, state: State, reading: Reading, skip: int = 0) -> tuple[Tensor, State]:
+        """Both parts, each joined to the stream; of the first ``skip`` words only the state is wanted."""
+        y_BTD, state = self.mixer(self.around_mixer.enter(stream), state, reading, skip)
+        stream = self.around_mixer.leave(stream[:, skip:] if skip else stream, y_BTD)
         y_BTD = self.ffn(self.around_ffn.enter(stream))
         return self.around_ffn.leave(stream, y_BTD), state
 
@@ -96,11 +96,11 @@ class Stack(nn.Module):
         return tuple(block.start(batch) for block in self.blocks)  # type: ignore[operator]
 
     def forward(
-        self, x_BTD: Tensor, states: tuple[State, ...], reading: Reading
+        self, x_BTD: Tensor, states: tuple[State, ...], reading: Reading, skip: int = 0
     ) -> tuple[Tensor, tuple[State, ...]]:
-        """All blocks in order; features and the new states."""
+        """All blocks in order; features of all words but the first ``skip``, and the new states."""
         after = []
-        for block, state in zip(self.blocks, states, strict=True):
-            x_BTD, state = block(x_BTD, state, reading)
+        for layer, (block, state) in enumerate(zip(self.blocks, states, strict=True), start=1):
+            x_BTD, state = block(x_BTD, state, reading, skip if layer == len(self.blocks) else 0)
             after.append(state)
         return x_BTD if self.norm is None else self.norm(x_BTD), tuple(after)

@@ -54,14 +54,14 @@ class Plan:
         return (slice(first, first + size) for first in range(0, len(self.rows), size))
 
     def new(self, part: slice, device: torch.device) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
-        """Row and column of every new word of these windows, and its window and place there."""
+        """Row and column of every new word of these windows, and its window and its place among the new."""
         lengths_M = torch.tensor(self.lengths[part], device=device)
         longest = max(self.lengths[part])
         is_new_MX = torch.arange(self.keep, longest, device=device) < lengths_M[:, None]
         window, step = is_new_MX.nonzero(as_tuple=True)
         rows = torch.tensor(self.rows[part], device=device)[window]
         columns = torch.tensor(self.columns[part], device=device)[window] + step
-        return rows, columns, (window, step + self.keep)
+        return rows, columns, (window, step)
 
     def last(self, part: slice, device: torch.device) -> Tensor:
         """Which of these windows stay open."""

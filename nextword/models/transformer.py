@@ -133,9 +133,9 @@ class TransformerNetwork(Network):
         return torch.cat(features), _first(*join_rows([state[:3] for state in states]))
 
     def _pass(
-        self, ids_BT: Tensor, state: WindowState, before: list[int], lengths: list[int]
+        self, ids_BT: Tensor, state: WindowState, before: list[int], lengths: list[int], skip: int = 0
     ) -> tuple[Tensor, WindowState]:
-        """One pass through the stack."""
+        """One pass through the stack; no features of the first ``skip`` words."""
         T = ids_BT.shape[1]
         longest = max(lengths, default=0)
         if longest == 0:
@@ -143,7 +143,7 @@ class TransformerNetwork(Network):
         ids_BT = ids_BT[:, :longest]
         is_newest = _may_write(state)
         reading = Reading(before, lengths, longest, self.window, self.device, is_newest)
-        features_BTD, layers = self.stack(self._embed(ids_BT, reading), state.layers, reading)
+        features_BTD, layers = self.stack(self._embed(ids_BT, reading), state.layers, reading, skip)
         if longest < T:
             features_BTD = nn.functional.pad(features_BTD, (0, 0, 0, T - longest))
         ids_BS = reading.append(state.ids_BS[:, None, :, None], ids_BT[:, None, :, None])[:, 0, :, 0]
@@ -174,9 +174,9 @@ class TransformerNetwork(Network):
         for part in plan.parts(max(1, POSITIONS // self.window)):
             lengths = plan.lengths[part]
             rows_MW, empty = windows_MW[part, : max(lengths)], self.start(len(lengths))
-            read_MWD, after = self._pass(rows_MW, empty, [0] * len(lengths), lengths)
+            read_MXD, after = self._pass(rows_MW, empty, [0] * len(lengths), lengths, self.keep)
             rows, columns, slots = plan.new(part, self.device)
-            features_BTD.index_put_((rows, columns), read_MWD[slots])
+            features_BTD.index_put_((rows, columns), read_MXD[slots])
             states.append(take_rows(after[:3], plan.last(part, self.device)))
         joined = join_rows([state[:3], *states])
         return features_BTD, _first(*take_rows(joined, plan.owners(self.device)))

@@ -1,0 +1,73 @@
+"""Greedy generation against `transformers`' generate: the same GPT-2 weights, the same words, 1 and 32 rows.
+
+    python benchmarks/generate.py [--rounds 5] [--batches 1,32] [--tokens 128] [--layers 6] [--width 384]
+                                  [--vocab 4096] [--context 256] [--threads N]
+
+Ours is `nextword.decode.generate` as the command line program uses it, texts collected; theirs is
+`GPT2LMHeadModel.generate` with its cache. They take turns; figures are medians of wall and of CPU time.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+import torch
+from support.costs import by_turns, report
+from support.gpt2 import our_gpt2, their_gpt2
+
+from nextword.decode.generate import collect, generate
+from nextword.decode.settings import DecodeSettings
+from nextword.models.network import NeuralLanguageModel
+
+PROMPT = 16
+
+
+def compare(batch: int, args: argparse.Namespace) -> None:
+    theirs = their_gpt2(args.vocab, args.context, args.width, args.layers, args.width // 64)
+    network = our_gpt2(theirs)
+    network.ready()
+    model = NeuralLanguageModel(network)
+    prompts = np.random.default_rng(0).integers(3, args.vocab, (batch, PROMPT))
+    settings = DecodeSettings(
+        decode="greedy", max_tokens=args.tokens, min_tokens=args.tokens, batch=batch, unknown=True
+    )
+    given = torch.from_numpy(prompts)
+    options = {"attention_mask": torch.ones_like(given), "do_sample": False, "suppress_tokens": [1]}
+
+    def ours() -> list[list[int]]:
+        state_free = [[*map(int, row)] for row in prompts]
+        return [list(text.ids) for text in collect(generate(model, state_free, settings))]
+
+    def peer() -> list[list[int]]:
+        with torch.inference_mode():
+            ids = theirs.generate(given, max_new_tokens=args.tokens, min_new_tokens=args.tokens, **options)
+        return ids[:, PROMPT:].tolist()
+
+    report(
+        f"greedy, {args.layers} x {args.width}, batch {batch}", *by_turns(args.rounds, ours, peer),
+        "transformers", batch * args.tokens, "tokens",
+    )  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--batches", default="1,32")
+    parser.add_argument("--tokens", type=int, default=128)
+    parser.add_argument("--layers", type=int, default=6)
+    parser.add_argument("--width", type=int, default=384)
+    parser.add_argument("--vocab", type=int, default=4096)
+    parser.add_argument("--context", type=int, default=256)
+    parser.add_argument("--threads", type=int, default=0, help="0: as torch chooses")
+    args = parser.parse_args()
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    for batch in map(int, args.batches.split(",")):
+        compare(batch, args)
+
+
+if __name__ == "__main__":
+    main()
