@@ -60,7 +60,7 @@ class Bench:
         task = Task(
             self.save("words", found.train), found.vocab, "lstm", 2, width, batch=20, length=35,
             dropout=0.2, rate=20.0 if head == "softmax" else 4.0, text=str(folder / "train.txt"),
-            options=["lstm", "model.tied=false", f"model.head={head}", *WORDS, *SGD],
+            options=["lstm", "model.tied=false", "model.scaling=none", f"model.head={head}", *WORDS, *SGD],
         )  # fmt: skip
         note = "" if head == "softmax" else ", ours with the adaptive softmax"
         self.row(f"LSTM 2x{width}, {found.vocab:,} words, B 20, T 35{note}", task, ["example"])
@@ -87,7 +87,8 @@ class Bench:
         sizes = ["model.layers={0.layers}", "model.hidden={0.width}", "train.batch={0.batch}"]
         sizes += ["train.length={0.length}", "train.rate=5e-4"]
         for name, task, sets in (
-            ("LSTM 2x200, words", lstm, ["model.tied=false", "text.tokenizer=words", "text.max_vocab=5000"]),
+            ("LSTM 2x200, words", lstm, ["model.tied=false", "model.scaling=none", "text.tokenizer=words",
+                                         "text.max_vocab=5000"]),
             ("GPT 4x128, characters", gpt, [*GPT2, "model.context=64", "model.heads=4",
                                            "text.tokenizer=characters"]),
         ):  # fmt: skip

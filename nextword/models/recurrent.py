@@ -6,8 +6,9 @@ Dropout as in Zaremba et al. 2014 and Merity et al. 2017 (AWD-LSTM); tied embedd
 
 from __future__ import annotations
 
+import math
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import torch
 from pydantic import Field, model_validator
@@ -40,6 +41,9 @@ class RecurrentSettings(NeuralSettings):
     dropout_kind: Literal["locked", "plain"] = Field(
         "locked", description="locked: the same features at all positions of a row"
     )
+    scaling: Literal["quick", "none"] = Field(
+        "quick", description="quick: words and features scaled so that adamw learns in few steps"
+    )
     bidirectional: bool = Field(False, description="refused: it would see the word it has to predict")
 
     @model_validator(mode="after")
@@ -51,13 +55,30 @@ class RecurrentSettings(NeuralSettings):
             )
         return self
 
+    feature_scale: ClassVar[float] = 11.0  # of "quick", where a feature is a single number
+
+    @property
+    def scales(self) -> tuple[float, float]:
+        """What words' vectors and features are multiplied by.
+
+        Vectors that serve input and output at once are small, and a step of AdamW is the same for small and
+        large numbers: √E (Vaswani et al. 2017) makes words as large as states, and states in [-1, 1] need
+        more to move the scores, the less the more of them there are.
+        """
+        if self.scaling == "none":
+            return 1.0, 1.0
+        root = math.sqrt(self.embedding or self.hidden)
+        return root, self.feature_scale / root
+
     def cell_options(self) -> dict[str, Any]:
         """What the cell of this family is told beside its sizes."""
         return {}
 
 
 class GatedSettings(RecurrentSettings):
-    """Families whose state goes through weights on its way to the next."""
+    """Families whose state goes through weights on its way to the next, and stays within [-1, 1]."""
+
+    feature_scale: ClassVar[float] = 45.0
 
     dropout_weight: float = Field(0.0, ge=0, lt=1, description="share of state-to-state weights dropped")
 
@@ -65,6 +86,7 @@ class GatedSettings(RecurrentSettings):
 class RNNSettings(GatedSettings):
     """The vanilla network."""
 
+    feature_scale: ClassVar[float] = 34.0
     activation: Literal["tanh", "relu", "sigmoid", "identity"] = Field("tanh", description="σ of the cell")
 
     def cell_options(self) -> dict[str, Any]:
@@ -81,6 +103,7 @@ class RecurrentNetwork(Network):
         super().__init__()
         embedding = settings.embedding or settings.hidden
         self.vocab_size, self.carries = vocab_size, settings.carry
+        self.scale_words, self.scale_features = settings.scales
         self.embedding = Embedding(vocab_size, embedding)
         self.layers, self.joins, width = _stack(name, settings, embedding)
         begin = STARTS[settings.initial]
@@ -120,8 +143,8 @@ class RecurrentNetwork(Network):
             h_TBH, now = cast(Cell, layer).read(x_TBE, before, lengths_B)
             x_TBE = self.drop(join(x_TBE, h_TBH))
             after.append(now)
-        features_BTD: Tensor = self.fit(x_TBE).transpose(0, 1)
-        return features_BTD, tuple(after)
+        features_TBD: Tensor = self.fit(x_TBE) * self.scale_features
+        return features_TBD.transpose(0, 1), tuple(after)
 
     def _embed(self, ids_TB: Tensor, lengths_B: Tensor | None) -> Tensor:
         """The words' vectors; what stands past a row's end is 0 and not looked up."""
@@ -129,7 +152,8 @@ class RecurrentNetwork(Network):
         if lengths_B is not None:
             pads_TB = torch.arange(len(ids_TB), device=ids_TB.device)[:, None] >= lengths_B
             ids_TB = ids_TB.masked_fill(pads_TB, 0)
-        x_TBE: Tensor = self.drop_words(self.embedding(ids_TB), ids_TB, self.vocab_size)
+        x_TBE: Tensor = self.embedding(ids_TB) * self.scale_words
+        x_TBE = self.drop_words(x_TBE, ids_TB, self.vocab_size)
         if pads_TB is not None:
             x_TBE = x_TBE.masked_fill(pads_TB[..., None], 0.0)
         return self.drop_embedding(x_TBE)
@@ -149,7 +173,7 @@ def _stack(name: str, settings: RecurrentSettings, width: int) -> tuple[nn.Modul
 
 
 DEFAULTS: dict[str, Any] = {"train.rate": 5e-3}
-RNN = NeuralFamily("rnn", RNNSettings, partial(RecurrentNetwork, "rnn"), {"train.rate": 2e-3})
+RNN = NeuralFamily("rnn", RNNSettings, partial(RecurrentNetwork, "rnn"), {"train.rate": 3e-3})
 LSTM = NeuralFamily("lstm", GatedSettings, partial(RecurrentNetwork, "lstm"), DEFAULTS)
 GRU = NeuralFamily("gru", GatedSettings, partial(RecurrentNetwork, "gru"), DEFAULTS)
 GRU_TORCH = NeuralFamily("gru-torch", GatedSettings, partial(RecurrentNetwork, "gru-torch"), DEFAULTS)
