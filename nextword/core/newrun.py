@@ -32,6 +32,7 @@ from nextword.core.manifest import (
     safe_name,
 )
 from nextword.core.runnames import RUNS, mark_latest
+from nextword.core.unfinished import FOLDER, checkpoints_in
 
 _WRITERS = 2
 
@@ -45,6 +46,7 @@ class NewRun:
 
     def __init__(self, path: Path, target: Path) -> None:
         self.path, self.target = path, target
+        self.goes_on = False  # the target holds what this training has left there on its way
         self._records: dict[str, FileRecord] = {}
         self._pending: list[Future[None]] = []
         self._pool: ThreadPoolExecutor | None = None
@@ -107,17 +109,20 @@ class NewRun:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def _finish(self) -> None:
-        """Everything on disk: other files hashed and fsynced, manifest, folder."""
+    def finish(self, after: int = 0) -> None:
+        """Everything on disk: other files hashed and fsynced, manifest (made later than ``after``), folder.
+
+        Checkpoints, which have manifests of their own, come and go: they are not listed.
+        """
         self._wait()
         with self._translated():
             for name in _files_in(self.path):
-                if name not in self._records:
+                if name not in self._records and not name.startswith(f"{FOLDER}/"):
                     safe_name(name)
                     plain_size(self.path, name)
                     self._records[name] = hash_file(self.path / name)
                     disk.fsync_file(self.path / name)
-            created = max(time.time_ns(), _newest_created(self.target) + 1)
+            created = max(time.time_ns(), _newest_created(self.target) + 1, after + 1)
             self.write(MANIFEST, Manifest(dict(self._records), created).to_json())
             for folder in {self.path, *((self.path / name).parent for name in self._records)}:
                 disk.fsync_folder(folder)
@@ -140,13 +145,15 @@ def npy_header(array: Any) -> bytes:
 
 
 @contextmanager
-def new_run(path: str | os.PathLike[str], overwrite: bool = False, need: int = 0) -> Iterator[NewRun]:
+def new_run(
+    path: str | os.PathLike[str], overwrite: bool = False, need: int = 0, goes_on: bool = False
+) -> Iterator[NewRun]:
     """Write a run: ``with new_run("runs/x") as folder: folder.write("config.toml", text)``.
 
     Enter it before the work: it takes the target's lock, so that a second trainer hears at once that the
     folder is busy. On success the run stands at ``path``; on any exception nothing is left, and a run that
     was there before is untouched. A run in a folder named ``runs`` becomes its ``latest``. ``need``: bytes
-    that must be free.
+    that must be free. ``goes_on``: the target may hold a training that has not ended.
     """
     target = real_path(path)
     made = _make_parents(target)
@@ -154,10 +161,10 @@ def new_run(path: str | os.PathLike[str], overwrite: bool = False, need: int = 0
         with translating(target), replace.locked(target):
             replace.repair(target)
             replace.clean(target)
-            _check_replaceable(target, overwrite)
+            _check_replaceable(target, overwrite, goes_on)
             if need:
                 disk.check_space(target, need)
-            yield from _write_run(target, overwrite)
+            yield from _write_run(target, overwrite, goes_on)
             if target.parent.name == RUNS.name:
                 mark_latest(target)
     except BaseException:
@@ -167,13 +174,14 @@ def new_run(path: str | os.PathLike[str], overwrite: bool = False, need: int = 0
         raise
 
 
-def _write_run(target: Path, overwrite: bool) -> Iterator[NewRun]:
+def _write_run(target: Path, overwrite: bool, goes_on: bool) -> Iterator[NewRun]:
     folder = NewRun(replace.sibling_name(target), target)
+    folder.goes_on = goes_on
     try:
         folder.path.mkdir()
         yield folder
-        folder._finish()
-        _check_replaceable(target, overwrite)
+        folder.finish()
+        _check_replaceable(target, overwrite, folder.goes_on)
         replace.put_in_place(folder.path, target)
     except BaseException:
         folder._abandon()
@@ -181,7 +189,7 @@ def _write_run(target: Path, overwrite: bool) -> Iterator[NewRun]:
         raise
 
 
-def check_target(path: str | os.PathLike[str], overwrite: bool = False) -> None:
+def check_target(path: str | os.PathLike[str], overwrite: bool = False, goes_on: bool = False) -> None:
     """Raise now, before any work, what `new_run` would raise: exists, busy, not a run, not writable."""
     target = real_path(path)
     parent = target.parent
@@ -192,16 +200,23 @@ def check_target(path: str | os.PathLike[str], overwrite: bool = False) -> None:
         raise RunError(f"'{target}' cannot be written: '{parent}' is {why}; choose another --out")
     if replace.is_locked(target):
         raise RunError(f"'{target}' is being written by another process; wait for it or choose another --out")
-    _check_replaceable(target, overwrite)
+    _check_replaceable(target, overwrite, goes_on)
 
 
-def _check_replaceable(target: Path, overwrite: bool) -> None:
+def _check_replaceable(target: Path, overwrite: bool, goes_on: bool) -> None:
     if not os.path.lexists(target):
         return
     if not target.is_dir():
         raise RunError(f"'{target}' is a file, and a run is a folder; choose another --out")
-    if not any(target.iterdir()):
+    if goes_on and checkpoints_in(target):
         return
+    if {path.name for path in target.iterdir()} <= {FOLDER}:
+        if overwrite or goes_on or not checkpoints_in(target):
+            return
+        raise RunError(
+            f"'{target}' holds a training that has not ended; go on with --resume, or pass --overwrite to "
+            "begin anew"
+        )
     if not (target / MANIFEST).is_file():
         raise RunError(
             f"'{target}' holds files that are no nextword run, so it is left alone; choose another --out"

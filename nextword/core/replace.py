@@ -21,6 +21,7 @@ from pathlib import Path
 from nextword.core.disk import fsync_folder
 from nextword.core.errors import RunError
 from nextword.core.manifest import MANIFEST
+from nextword.core.unfinished import checkpoints_in
 
 try:
     import fcntl
@@ -126,8 +127,9 @@ def repair(target: Path) -> bool:
 
 
 def _complete(target: Path, kind: str) -> list[Path]:
-    """Leftovers with a manifest: it is written last, so they are whole."""
-    return [path for path in leftovers(target, kind) if (path / MANIFEST).is_file()]
+    """Leftovers with a manifest: it is written last, so they are whole. What was there may be unfinished."""
+    found = leftovers(target, kind)
+    return [path for path in found if (path / MANIFEST).is_file() or (kind == "old" and checkpoints_in(path))]
 
 
 def clean(target: Path) -> None:

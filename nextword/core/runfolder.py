@@ -18,6 +18,7 @@ from nextword.core.disk import check_space
 from nextword.core.errors import DamagedError, RunError
 from nextword.core.manifest import MANIFEST, Manifest, check_file, read_manifest
 from nextword.core.newrun import NewRun, check_target, new_run, real_path, translating
+from nextword.core.unfinished import checkpoints_in
 
 __all__ = ["NewRun", "RunFolder", "check_space", "check_target", "new_run", "open_run"]
 
@@ -98,6 +99,10 @@ def open_run(path: str | os.PathLike[str], verify: bool = False) -> RunFolder:
     target = real_path(path)
     if not target.is_dir():
         _repair_or_explain(target)
+    if not os.path.lexists(target / MANIFEST) and checkpoints_in(target):
+        raise RunError(
+            f"'{target}' is a training that has not ended; go on with the same command and --resume"
+        )
     folder = RunFolder(target, read_manifest(target))
     folder.verify(contents=verify)
     return folder

@@ -9,6 +9,7 @@ from nextword.train.budget import Clock
 from nextword.train.stopping import Stop
 
 if TYPE_CHECKING:
+    from nextword.train.keeping import Keeper
     from nextword.train.saved import Trained
 
 
@@ -21,3 +22,9 @@ class Conditions:
     device: str = "cpu"  # auto, cpu, cuda, mps
     start: Trained | None = None  # the run whose weights it begins with
     whole: bool = False  # the text is ready to be read as it is: nothing of it is left out for want of time
+    keeper: Keeper | None = None  # writes checkpoints, and goes on from one
+
+    @property
+    def reading(self) -> Clock:
+        """The clock that decides how much of the text is read."""
+        return self.clock if self.keeper is None else self.keeper.reading

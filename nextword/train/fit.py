@@ -47,14 +47,15 @@ def fit(
     if settings.family == "mixture":
         from nextword.train.blend import fit_mixture
 
-        yield from fit_mixture(settings, source, valid, folder, conditions)
+        yield from fit_mixture(settings, source, valid, folder, replace(conditions, keeper=None))
         return
     neural = is_neural(settings.find_family())
     remarks = [] if valid is None else list(_remark(source, valid))
     if neural and not conditions.whole:
-        settings, source, valid = in_time(settings, source, valid, conditions.clock)
+        settings, source, valid = in_time(settings, source, valid, conditions.reading)
     with _scratch(settings, folder) as scratch:
-        text = yield from encode(settings, source, scratch)
+        known = None if conditions.keeper is None else conditions.keeper.tokenizer()
+        text = yield from encode(settings, source, scratch, known)
         settings = replace(settings, text=settings.text.model_copy(update={"tokenizer": text.tokenizer.name}))
         if neural:
             settings, model, told = yield from learn_neural(

@@ -35,23 +35,24 @@ class Text:
 
 
 def encode(
-    settings: RunSettings, source: Source, scratch: Path | None = None
+    settings: RunSettings, source: Source, scratch: Path | None = None, known: Tokenizer | None = None
 ) -> Generator[Event, None, Text]:
     """Tokenizer and ids of a text; yields progress in bytes, then the readers' notes.
 
-    ``scratch``: a folder for the ids, which are then not held in memory.
+    ``scratch``: a folder for the ids, which are then not held in memory. ``known``: the tokenizer, if it was
+    made before.
     """
     name, sink = settings.text.tokenizer, Sink(scratch)
     unit = None if settings.data.unit == "auto" else settings.data.unit
     kind = catalog.find("tokenizer", name) if name in catalog.names("tokenizer") else None
-    if kind is not None and hasattr(kind, "fit_encode"):  # vocabulary and ids in one pass
+    if known is None and kind is not None and hasattr(kind, "fit_encode"):  # vocabulary and ids in one pass
         fitting = kind.fit_encode(source.blocks(), settings.text, unit or "line")
         yield from _drain(fitting, sink, source.size)
         tokenizer: Tokenizer = fitting.tokenizer
     else:
         yield Stage("learn the tokenizer")
         source.keep()
-        tokenizer = fit_tokenizer(name, source.blocks(), settings.text, unit)
+        tokenizer = known or fit_tokenizer(name, source.blocks(), settings.text, unit)
         if getattr(tokenizer, "cached", False) and tokenizer.unit == "document":
             return (yield from _cached(tokenizer, source))
         yield from _drain(tokenizer.encode_blocks(source.blocks()), sink, source.size)

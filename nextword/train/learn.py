@@ -40,12 +40,21 @@ def learn_neural(
     """
     from nextword.train.neural import loop, setup
 
-    settings = yield from _recording(calibrate(settings, text, conditions), metrics)
+    keeper = conditions.keeper
+    if keeper is None or not keeper.goes_on:
+        settings = yield from _recording(calibrate(settings, text, conditions), metrics)
     if ready is not None:
         ready(settings)
     job = yield from _recorded(setup.prepare(settings, text, held_out, conditions), metrics)
-    outcome: loop.Outcome = yield from _recorded(loop.fit(job), metrics)
-    return settings, outcome.model, outcome.facts
+    state = loop.begin(job)
+    events: Iterable[Event] = loop.fit(job, state)
+    if keeper is not None:
+        yield from keeper.begin(job, settings, text, metrics)
+        yield from keeper.restore(job, state)
+        events = keeper.follow(events)
+    outcome: loop.Outcome = yield from _recorded(events, metrics)
+    resumed = {"resumed": keeper.resumed} if keeper is not None and keeper.resumed else {}
+    return settings, outcome.model, outcome.facts | resumed
 
 
 def _recorded(events: Iterable[Event], metrics: Metrics) -> Generator[Event, None, Any]:

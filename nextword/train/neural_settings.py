@@ -68,7 +68,9 @@ class NeuralTrainSettings(TrainSettings):
     valid_tokens: int = Field(
         200_000, ge=0, description="most words of the held-out text measured each time; 0: all"
     )
-    save_every: int = Field(0, ge=0, description="steps between the states that are handed out; 0: none")
+    save_every: int = Field(
+        0, ge=0, description="steps between checkpoints; 0: every two minutes, at most 5 % of the time"
+    )
     log_every: int = Field(10, ge=1, description="steps between rows of metrics.jsonl")
     precision: Literal["auto", "fp32", "bf16"] = Field(
         "auto", description="of products; auto: bf16 where the processor has it; sums are always fp32"

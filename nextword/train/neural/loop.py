@@ -21,6 +21,8 @@ from nextword.train.neural.learning import Learned, Learner
 from nextword.train.neural.measuring import Measuring
 from nextword.train.neural.optimizers import make_optimizer
 from nextword.train.neural.pace import Pace, first_plan, peak_memory
+from nextword.train.neural.saving import SavePoint as SavePoint
+from nextword.train.neural.saving import Saves
 from nextword.train.neural.state import TrainingState
 from nextword.train.neural_settings import NeuralTrainSettings
 from nextword.train.stopping import Stop
@@ -51,13 +53,6 @@ class Outcome:
 
     model: NeuralLanguageModel
     facts: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class SavePoint(Event):
-    """The training could be taken up again from here; valid until the next event is asked for."""
-
-    state: TrainingState
 
 
 def begin(job: Job) -> TrainingState:
@@ -101,7 +96,7 @@ def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
 def _learn(job: Job, learner: Learner, measuring: Measuring, state: TrainingState) -> Iterator[Event]:
     job.network.train()
     pace, settings = Pace(job.clock), job.settings
-    told = Told(job, state, pace)
+    told, saves = Told(job, state, pace), Saves(settings.save_every)
     walk = walk_batches(job.source, state.epoch, state.index)
     while not _ends(job, state, pace):
         began = job.clock.used()
@@ -117,8 +112,10 @@ def _learn(job: Job, learner: Learner, measuring: Measuring, state: TrainingStat
         if measuring.is_due(state):
             yield from measuring.measure(state)
         state.seconds += job.clock.used() - began
-        if settings.save_every and state.step % settings.save_every == 0:
-            yield SavePoint(state)
+        if saves.is_due(state.step):
+            yield from saves.point(state)
+    if job.stop.number is not None:
+        yield from saves.point(state, is_last=True)
     yield from told.end()
     if job.held_out is not None and state.measured != state.step:
         yield from measuring.measure(state)
