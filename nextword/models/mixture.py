@@ -27,7 +27,7 @@ class MixtureSettings(Settings):
     runs: tuple[str, ...] = Field((), description="run folders of the components")
     weights: tuple[float, ...] = Field((), description="one weight a run; they sum to 1")
     models: tuple[str, ...] = Field(
-        ("ngram", "lstm"), description="with --minutes: models that are trained and mixed"
+        ("ngram-good-turing", "lstm"), description="with --minutes: models that are trained and mixed"
     )
     alone: bool = Field(False, description="with --minutes: a part that does as well alone is kept alone")
     iterations: int = Field(1000, ge=1, le=1_000_000, description="most steps of EM")
@@ -149,9 +149,7 @@ class Tuned:
     dropped: int  # tokens that every model gives probability 0; no weights can help them
 
 
-def tune_weights(
-    logps: Sequence[npt.ArrayLike], iterations: int = 1000, tolerance: float = 1e-6
-) -> Tuned:
+def tune_weights(logps: Sequence[npt.ArrayLike], iterations: int = 1000, tolerance: float = 1e-6) -> Tuned:
     """The weights that maximise the held-out likelihood; ``logps``: log p of each token, one array a model.
 
     With r_k(t) = p_k(t) / Σ_j λ_j p_j(t), EM sets λ_k to λ_k · mean r_k. The mean of r_k is also the

@@ -55,5 +55,5 @@ def choose(keys: Iterable[str] = (), minutes: float | None = None) -> Choice:
     return Choice(
         "mixture",
         f"an n-gram and a neural model ({NEURAL}) err in different places; held-out text weighs them",
-        {"model.models": ("ngram", NEURAL), "model.alone": True},
+        {"model.models": (counts.model, NEURAL), "model.alone": True},
     )
