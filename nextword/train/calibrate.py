@@ -75,9 +75,13 @@ class Candidate:
     trial: Trial | None = None
 
     def tokens(self, seconds: float) -> float:
-        """Words that can be learned from in so many seconds."""
-        assert self.trial is not None
-        return self.trial.tokens_per_second * max(0.0, seconds)
+        """Words that can be learned from in so many seconds; 0 where there was no time to try."""
+        return 0.0 if self.trial is None else self.trial.tokens_per_second * max(0.0, seconds)
+
+    @property
+    def epoch(self) -> int:
+        """Words of one pass over the text."""
+        return 1 if self.trial is None else max(1, self.trial.epoch)
 
 
 def _rungs(settings: RunSettings) -> list[Rung]:
@@ -111,6 +115,8 @@ def _choose(candidates: Iterator[Candidate], text: Text, conditions: Conditions,
         if chosen is not None and (left <= 0 or not _is_worth_trying(chosen, candidate, clock.left())):
             break
         candidate.settings = _shaped(candidate, chosen, clock)
+        if clock.left() <= 0:
+            return chosen or candidate
         candidate.trial = try_steps(candidate.settings, text, conditions, left / 2)
         if chosen is not None and not sizes.is_enough(
             candidate.tokens(clock.left()), candidate.weights.inner
@@ -141,20 +147,23 @@ def _batch(settings: RunSettings, tokens: float) -> dict[str, Any]:
 
 def _finish(chosen: Candidate, text: Text, clock: Clock) -> RunSettings:
     """What follows from the number of words that will be learned from."""
-    assert chosen.trial is not None
-    epochs = chosen.tokens(clock.left()) / max(1, chosen.trial.epoch)
+    epochs = chosen.tokens(clock.left()) / chosen.epoch
     return _with(chosen.settings, {"model.dropout": sizes.dropout(epochs)})
 
 
 def _tell(chosen: Candidate, settings: RunSettings, clock: Clock) -> Iterator[Event]:
-    assert chosen.trial is not None
+    if chosen.trial is None:
+        yield Note(
+            f"the time is over before the first step: {settings.family} {chosen.rung.about} stays as it is"
+        )
+        return
     tokens = chosen.tokens(clock.left())
     figures = {
         "size": chosen.rung.name or "as set",
         "parameters": chosen.weights.all,
         "inner_parameters": chosen.weights.inner,
         "expected_tokens": round(tokens),
-        "expected_epochs": round(tokens / max(1, chosen.trial.epoch), 2),
+        "expected_epochs": round(tokens / chosen.epoch, 2),
         "trial_tokens_per_second": round(chosen.trial.tokens_per_second, 1),
     }
     yield Measure({"plan": figures})

@@ -147,3 +147,11 @@ def test_auto_with_minutes_mixes_counts_and_a_network():
     assert choice.model == "mixture"
     assert choice.sets["model.alone"] is True
     assert plan(choice.model, sets=choice.sets).family == "mixture"
+
+
+def test_no_step_is_tried_when_the_time_is_over(source):
+    settings = plan("lstm", tokenizer="characters")
+    text, _ = returned(encode(settings, source))
+    chosen, told = returned(calibrate(settings, text, Conditions(Clock(1e-3))))
+    assert chosen.model.hidden == LADDERS["lstm"][0].settings["model.hidden"]
+    assert any(isinstance(event, Note) and "time is over" in event.message for event in told)
