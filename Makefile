@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet -c constraints.txt
 
-.PHONY: demo test check bench quality slow coverage clean
+.PHONY: demo test check bench quality slow kills coverage clean
 .DELETE_ON_ERROR:
 
 # The families side by side on the embedded corpus: the table, what each model writes, and the report.
@@ -17,6 +17,10 @@ test: .venv/.dev
 
 slow: .venv/.dev
 	$(BIN)/python -m pytest -q -m "not network"
+
+# 200 trainings killed at any moment, each taken up again.
+kills: .venv/.dev
+	NEXTWORD_KILLS=200 $(BIN)/python -m pytest -q tests/cli/test_killed_trainings.py
 
 check: .venv/.dev
 	$(BIN)/ruff check .

@@ -64,9 +64,10 @@ def train(
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the interface's name
     out: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
+    resume: bool = False,
     **order: Any,
 ) -> Run:
-    """Train a model and return it; ``out`` keeps it in a folder.
+    """Train a model and return it; ``out`` keeps it in a folder, where ``resume`` goes on after an end too soon.
 
     Further keywords are those of the command line: tokenizer, valid, minutes, seed, task, recipe, device.
     """
@@ -75,7 +76,7 @@ def train(
         if name not in known:
             raise ConfigError(catalog.unknown(f"'{name}' is no argument of train", name, sorted(known)))
     asked = Order(data=_names(data), model=model, sets=dict(set or {}), **order)
-    made: Run = finish(run(asked, out, overwrite=overwrite, keep=out is not None))
+    made: Run = finish(run(asked, out, resume=resume, overwrite=overwrite, keep=out is not None))
     return made
 
 

@@ -76,9 +76,7 @@ def test_higher_number_of_an_older_training_is_not_taken(tmp_path):
     save(tmp_path, 10, "0000000b")
     assert names(tmp_path) == ["LAST", "ckpt-000010-0000000b"]
     save(tmp_path / "old", 900, "0000000a")
-    os.rename(
-        tmp_path / "old/checkpoint/ckpt-000900-0000000a", tmp_path / "checkpoint/ckpt-000900-0000000a"
-    )
+    os.rename(tmp_path / "old/checkpoint/ckpt-000900-0000000a", tmp_path / "checkpoint/ckpt-000900-0000000a")
     assert last(tmp_path) == 10
     save(tmp_path, 20, "0000000b")
     assert names(tmp_path) == ["LAST", "ckpt-000010-0000000b", "ckpt-000020-0000000b"]
@@ -161,8 +159,8 @@ def test_order_of_system_calls_is_that_of_the_protocol(tmp_path):
          sys.executable, "-c", code, tmp_path / "r"], check=True,
     )  # fmt: skip
     calls = [line.split(None, 1)[1] for line in trace.read_text().split("\n") if "(" in line]
-    renamed = [at for at, call in enumerate(calls) if call.startswith("rename") and "ckpt-" in call][0]
-    pointed = [at for at, call in enumerate(calls) if call.startswith("rename") and "LAST" in call][0]
+    renamed = next(at for at, call in enumerate(calls) if call.startswith("rename") and "ckpt-" in call)
+    pointed = next(at for at, call in enumerate(calls) if call.startswith("rename") and "LAST" in call)
     assert any("a.bin" in call for call in calls[:renamed] if call.startswith("fsync"))
     assert any("MANIFEST" in call for call in calls[:renamed] if call.startswith("fsync"))
     assert any("checkpoint" in call for call in calls[renamed:pointed] if call.startswith("fsync"))
