@@ -11,6 +11,7 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 
 import pytest
 from hypothesis import settings
@@ -28,6 +29,12 @@ _broken: list[str] = []
 
 def _is_there(tool: str) -> bool:
     return shutil.which(tool) is not None or importlib.util.find_spec(tool) is not None
+
+
+def pytest_configure() -> None:
+    """A shell that starts us in the background ignores SIGINT; tests send it to themselves and children."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -520,8 +520,8 @@ def test_two_hundred_kills_leave_whole_runs(tmp_path: Path) -> None:
 def test_a_reader_beside_a_writer_sees_whole_runs_only(tmp_path: Path) -> None:
     path = tmp_path / "run"
     with start_writer(path, 0) as writer:
-        deadline, seen = time.monotonic() + 0.6, 0
-        while time.monotonic() < deadline:
+        began, seen = time.monotonic(), 0
+        while (used := time.monotonic() - began) < 0.6 or (not seen and used < 60):  # a busy machine is slow
             try:
                 folder = open_run(path)
                 version = folder.read_json("training.json")["version"]
