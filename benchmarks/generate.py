@@ -26,7 +26,7 @@ PROMPT = 16
 def compare(batch: int, args: argparse.Namespace) -> None:
     theirs = their_gpt2(args.vocab, args.context, args.width, args.layers, args.width // 64)
     network = our_gpt2(theirs)
-    network.ready()
+    network.fixed = True  # as a run that is loaded
     model = NeuralLanguageModel(network)
     prompts = np.random.default_rng(0).integers(3, args.vocab, (batch, PROMPT))
     settings = DecodeSettings(
@@ -36,8 +36,7 @@ def compare(batch: int, args: argparse.Namespace) -> None:
     options = {"attention_mask": torch.ones_like(given), "do_sample": False, "suppress_tokens": [1]}
 
     def ours() -> list[list[int]]:
-        state_free = [[*map(int, row)] for row in prompts]
-        return [list(text.ids) for text in collect(generate(model, state_free, settings))]
+        return [list(text.ids) for text in collect(generate(model, prompts.tolist(), settings))]
 
     def peer() -> list[list[int]]:
         with torch.inference_mode():

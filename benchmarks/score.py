@@ -43,7 +43,6 @@ def compare(vocab: int, args: argparse.Namespace) -> None:
     theirs = their_gpt2(vocab, args.context, args.width, args.layers, args.width // 64)
     network = our_gpt2(theirs)
     network.head.closed_V.zero_()  # theirs gives START a probability too
-    network.ready()
     model = NeuralLanguageModel(network)
     words = np.random.default_rng(0).integers(3, vocab, args.tokens - 1)
     packed = np.concatenate([[START], words, [END]]).astype(np.int32)
