@@ -56,6 +56,8 @@ def generate(
     way: type[Chooser] = find("decode", settings.decode)
     limits, stop = limits_of(settings, tokenizer), stops_of(settings, tokenizer)
     streams: dict[int, TextStream] = {}
+    if hasattr(model, "ready"):
+        model.ready()
     for jobs, places in _batches(prompts, settings, way):
         chooser = way(settings, jobs, stop)
         state = _read(model, [prompts[place] for place in places], source, places, len(prompts))

@@ -46,14 +46,13 @@ class Network(nn.Module):
     context: int | None  # how many words before a word are looked at; None: no limit
     carries: bool  # the state goes on from line to line within a document
     head: nn.Module  # a `Head`
+    fixed = False  # the weights are loaded and will only be read
 
     def start(self, batch: int) -> State:
         """The inner state of rows that have read nothing: (nested) tuples of tensors."""
         raise NotImplementedError
 
-    def read(
-        self, ids_BT: Tensor, state: State, lengths_B: Tensor | None = None
-    ) -> tuple[Tensor, State]:
+    def read(self, ids_BT: Tensor, state: State, lengths_B: Tensor | None = None) -> tuple[Tensor, State]:
         """``features_BTD``, one after each word read, and the state after each row's last real word.
 
         ``lengths_B``: how many words of each row are real (None: all). What stands past them is never
@@ -66,7 +65,7 @@ class Network(nn.Module):
         raise NotImplementedError
 
     def ready(self) -> None:
-        """Called when the weights are loaded and will only be read: a family may lay them out for that."""
+        """Called before reading word by word, if the weights are fixed: they may be laid out for that."""
 
     def start_feature(self, batch: int) -> Tensor:
         """The feature of rows that have read nothing."""
@@ -110,6 +109,11 @@ class NeuralLanguageModel:
     def parameters(self) -> int:
         """How many numbers are learned; tied ones count once."""
         return sum(weight.numel() for weight in self.network.parameters())
+
+    def ready(self) -> None:
+        """Before many steps: weights may be laid out anew, which can change the last digit of a number."""
+        if self.network.fixed:
+            self.network.ready()
 
     @torch.inference_mode()
     def start(self, batch: int, source: Any = None, begin: bool = True) -> NeuralState:

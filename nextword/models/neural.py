@@ -73,7 +73,7 @@ class NeuralFamily:
             raise DamagedError(
                 f"{path} does not fit the settings of its run ({first}); train the run again"
             ) from error
-        network.ready()
+        network.fixed = True
         return NeuralLanguageModel(network)
 
 

@@ -91,7 +91,7 @@ class TransformerNetwork(Network):
         find("init", settings.init)(self)
 
     def ready(self) -> None:
-        """Once the weights are there and will only be read."""
+        """Every matrix along its longer side."""
         lay_out(self)
 
     def start(self, batch: int) -> WindowState:
