@@ -6,7 +6,6 @@ Dropout as in Zaremba et al. 2014 and Merity et al. 2017 (AWD-LSTM); tied embedd
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Any, ClassVar, Literal, cast
 
@@ -23,10 +22,11 @@ from nextword.core.catalog import find
 from nextword.core.contracts import START, UNKNOWN
 from nextword.core.errors import ConfigError
 from nextword.models.network import Network
-from nextword.models.neural import NeuralFamily, NeuralSettings
+from nextword.models.neural import NeuralFamily
+from nextword.models.scaling import ScaledSettings
 
 
-class RecurrentSettings(NeuralSettings):
+class RecurrentSettings(ScaledSettings):
     """What all recurrent families have."""
 
     layers: int = Field(2, ge=1, le=64, description="stacked recurrent layers L")
@@ -41,9 +41,6 @@ class RecurrentSettings(NeuralSettings):
     dropout_kind: Literal["locked", "plain"] = Field(
         "locked", description="locked: the same features at all positions of a row"
     )
-    scaling: Literal["quick", "none"] = Field(
-        "quick", description="quick: words and features scaled so that adamw learns in few steps"
-    )
     bidirectional: bool = Field(False, description="refused: it would see the word it has to predict")
 
     @model_validator(mode="after")
@@ -55,30 +52,13 @@ class RecurrentSettings(NeuralSettings):
             )
         return self
 
-    feature_scale: ClassVar[float] = 11.0  # of "quick", where a feature is a single number
-
-    @property
-    def scales(self) -> tuple[float, float]:
-        """What words' vectors and features are multiplied by.
-
-        Vectors that serve input and output at once are small, and a step of AdamW is the same for small and
-        large numbers: √E (Vaswani et al. 2017) makes words as large as states, and states in [-1, 1] need
-        more to move the scores, the less the more of them there are.
-        """
-        if self.scaling == "none":
-            return 1.0, 1.0
-        root = math.sqrt(self.embedding or self.hidden)
-        return root, self.feature_scale / root
-
     def cell_options(self) -> dict[str, Any]:
         """What the cell of this family is told beside its sizes."""
         return {}
 
 
 class GatedSettings(RecurrentSettings):
-    """Families whose state goes through weights on its way to the next, and stays within [-1, 1]."""
-
-    feature_scale: ClassVar[float] = 45.0
+    """Families whose state goes through weights on its way to the next."""
 
     dropout_weight: float = Field(0.0, ge=0, lt=1, description="share of state-to-state weights dropped")
 
@@ -103,7 +83,7 @@ class RecurrentNetwork(Network):
         super().__init__()
         embedding = settings.embedding or settings.hidden
         self.vocab_size, self.carries = vocab_size, settings.carry
-        self.scale_words, self.scale_features = settings.scales
+        self.scale_words, self.scale_features = settings.scales(embedding)
         self.embedding = Embedding(vocab_size, embedding)
         self.layers, self.joins, width = _stack(name, settings, embedding)
         begin = STARTS[settings.initial]
@@ -172,9 +152,15 @@ def _stack(name: str, settings: RecurrentSettings, width: int) -> tuple[nn.Modul
     return layers, joins, width
 
 
-DEFAULTS: dict[str, Any] = {"train.rate": 5e-3}
-RNN = NeuralFamily("rnn", RNNSettings, partial(RecurrentNetwork, "rnn"), {"train.rate": 3e-3})
+class MinGRUSettings(RecurrentSettings):
+    """The minimal GRU, whose state has no bounds."""
+
+    feature_scale: ClassVar[float] = 11.0
+
+
+DEFAULTS: dict[str, Any] = {"train.rate": 8e-3}
+RNN = NeuralFamily("rnn", RNNSettings, partial(RecurrentNetwork, "rnn"), {"train.rate": 5e-3})
 LSTM = NeuralFamily("lstm", GatedSettings, partial(RecurrentNetwork, "lstm"), DEFAULTS)
 GRU = NeuralFamily("gru", GatedSettings, partial(RecurrentNetwork, "gru"), DEFAULTS)
 GRU_TORCH = NeuralFamily("gru-torch", GatedSettings, partial(RecurrentNetwork, "gru-torch"), DEFAULTS)
-MINGRU = NeuralFamily("mingru", RecurrentSettings, partial(RecurrentNetwork, "mingru"), DEFAULTS)
+MINGRU = NeuralFamily("mingru", MinGRUSettings, partial(RecurrentNetwork, "mingru"), DEFAULTS)

@@ -19,10 +19,11 @@ from nextword.blocks.states import State, pick
 from nextword.core.catalog import find
 from nextword.core.contracts import START, UNKNOWN
 from nextword.models.network import Network
-from nextword.models.neural import NeuralFamily, NeuralSettings
+from nextword.models.neural import NeuralFamily
+from nextword.models.scaling import ScaledSettings
 
 
-class WindowSettings(NeuralSettings):
+class WindowSettings(ScaledSettings):
     """The window model."""
 
     context: int = Field(8, ge=1, le=4096, description="words of the window, n - 1")
@@ -39,6 +40,7 @@ class WindowNetwork(Network):
         super().__init__()
         self.vocab_size, self.context, self.carries = vocab_size, settings.context, settings.carry
         self.nothing = vocab_size
+        self.scale_words, self.scale_features = settings.scales(settings.embedding)
         self.embedding = Embedding(vocab_size, settings.embedding, extra=1)
         words = settings.context * settings.embedding
         self.words_to_hidden = nn.Linear(words, settings.hidden)
@@ -92,9 +94,9 @@ class WindowNetwork(Network):
         return words_BS.unfold(1, C, 1)[:, 1:].masked_fill(is_past_BTC, self.nothing)
 
     def _features(self, windows_BTC: Tensor) -> Tensor:
-        e_BTX = self.embedding(windows_BTC).flatten(2)  # e = [e(1); …; e(n-1)]
+        e_BTX = self.embedding(windows_BTC).flatten(2) * self.scale_words  # e = [e(1); …; e(n-1)]
         h_BTH = self.drop(self.activation(self.words_to_hidden(e_BTX)))  # h = f(W e + b_1)
-        features_BTD: Tensor = self.fit(self.top(h_BTH, e_BTX))
+        features_BTD: Tensor = self.fit(self.top(h_BTH, e_BTX)) * self.scale_features
         return features_BTD
 
 
@@ -122,5 +124,5 @@ class Direct(nn.Module):
         return torch.cat([h_BTH, e_BTX], dim=-1)
 
 
-DEFAULTS: dict[str, Any] = {"train.rate": 3e-3}
+DEFAULTS: dict[str, Any] = {"train.rate": 8e-3}
 WINDOW = NeuralFamily("window", WindowSettings, WindowNetwork, DEFAULTS)
