@@ -7,7 +7,7 @@
 Everybody is a process of its own at stock settings; they take turns, and a figure is the median of the turns,
 in wall time and in CPU time (all threads). `of peak`: operations of the model's matrices a second, as a share
 of what a 2048 x 2048 product of float32 reaches in the same run; on a busy machine look at the share by CPU
-seconds. --agree: the loss curves of our trainer and of plain loops with the same weights, settings and batches.
+seconds. --agree: loss curves of our trainer and of plain loops with the same weights, settings and batches.
 """
 
 from __future__ import annotations
