@@ -67,7 +67,7 @@ def train(
     resume: bool = False,
     **order: Any,
 ) -> Run:
-    """Train a model and return it; ``out`` keeps it in a folder, where ``resume`` goes on after an end too soon.
+    """Train a model and return it; ``out`` keeps it in a folder, where ``resume`` goes on with it.
 
     Further keywords are those of the command line: tokenizer, valid, minutes, seed, task, recipe, device.
     """

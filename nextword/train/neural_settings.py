@@ -72,6 +72,9 @@ class NeuralTrainSettings(TrainSettings):
         0, ge=0, description="steps between checkpoints; 0: every two minutes, at most 5 % of the time"
     )
     log_every: int = Field(10, ge=1, description="steps between rows of metrics.jsonl")
+    on_nan: Literal["stop", "skip"] = Field(
+        "stop", description="a loss that is no number: stop, or leave the batch out and go on"
+    )
     precision: Literal["auto", "fp32", "bf16"] = Field(
         "auto", description="of products; auto: bf16 where the processor has it; sums are always fp32"
     )

@@ -13,7 +13,7 @@ from nextword.train.keeping import BEGUN, CONFIG, NUMBERS
 from nextword.train.settings import RunSettings, changed, from_toml
 
 # What may be changed on the way: how long, and how often something is written.
-SAFE = ("train.steps", "train.epochs", "train.log_every", "train.save_every")
+SAFE = ("train.steps", "train.epochs", "train.log_every", "train.save_every", "train.on_nan")
 _SHOWN = 6  # differences that are told
 
 

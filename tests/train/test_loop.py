@@ -148,8 +148,36 @@ def test_loss_that_is_no_number_stops_with_step_and_batch():
     made.source = Poisoned()
     with torch.no_grad():
         made.network.hidden.weight.fill_(math.nan)
-    with pytest.raises(TrainingError, match=r"the loss is nan at step 1 \(batch 1 of epoch 1\)"):
+    where = r"the loss is nan at step 1 \(batch 1 of epoch 1\), first in the weights 'hidden.weight'"
+    with pytest.raises(TrainingError, match=where):
         list(loop.fit(made))
+    made.settings = made.settings.model_copy(update={"on_nan": "skip"})
+    with pytest.raises(TrainingError, match="the last of 11 one after another"):
+        list(loop.fit(made))
+
+
+def poisoned(made, at):
+    """One batch of the job makes the embedding of its words no numbers, and the next ones do not."""
+    count, inner = itertools.count(1), made.network.embedding
+
+    class Poison(torch.nn.Module):
+        def forward(self, ids):
+            found = inner(ids)
+            return found * math.nan if next(count) in at else found
+
+    made.network.embedding = Poison()
+    return made
+
+
+def test_batch_whose_loss_is_no_number_is_left_out_if_that_is_set():
+    # eight positions a batch: the third, when it is learned from, and again when it is looked at
+    made = poisoned(job(held=False, on_nan="skip", log_every=1), range(17, 33))
+    *events, done = loop.fit(made)
+    notes = [note.message for note in kinds(events, Note)]
+    assert len(notes) == 1
+    assert "at step 3 (batch 3 of epoch 1), first in 'embedding'; the batch is left out" in notes[0]
+    assert (done.result.facts["steps"], done.result.facts["skipped"]) == (30, 1)
+    assert all(torch.isfinite(each).all() for each in made.network.parameters())
 
 
 def test_minutes_end_the_training_in_time_and_the_rate_is_near_zero_then():

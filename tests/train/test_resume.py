@@ -11,7 +11,7 @@ import nextword
 from nextword.api.training import Order, run
 from nextword.core import catalog
 from nextword.core.errors import ConfigError, RunError
-from nextword.core.events import Done, Note
+from nextword.core.events import Done, Measure, Note
 from nextword.core.replace import locked
 from nextword.train import saved
 
@@ -233,3 +233,23 @@ def test_python_interface_keeps_checkpoints_too(text, tmp_path, caplog):
         made = nextword.train(out=tmp_path / "r", resume=True)
     assert "going on after step 4" in caplog.text
     assert all(torch.isfinite(each).all() for each in made.model.network.state_dict().values())
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGUSR1"])
+def test_run_that_a_signal_stopped_can_be_used_and_gone_on_with_exactly(name, text, tmp_path):
+    import signal
+
+    finished(order(text), tmp_path / "whole")
+    events, said = run(order(text), tmp_path / "r"), []
+    for event in events:
+        if isinstance(event, Measure) and event.values.get("step") == 5 and "loss" in event.values:
+            signal.raise_signal(getattr(signal, name))
+        said += [event.message] if isinstance(event, Note) else []
+    assert "to go on later, give the same command with --resume" in said
+    stopped = saved.load(tmp_path / "r", verify=True)
+    assert (stopped.facts.training["stopped"], stopped.facts.training["steps"]) == (name, 5)
+    made, notes = finished(order(text), tmp_path / "r", resume=True)
+    assert any("going on after step 5" in note for note in notes)
+    assert made.facts.training["stopped"] is None
+    assert files(tmp_path / "whole") == files(tmp_path / "r")
+    assert not (tmp_path / "r" / "checkpoint").exists()

@@ -48,10 +48,8 @@ class Learner:
         network, settings = state.network, self.settings
         progress = state.plan.progress(state.step + 1)
         tokens = sum(batch.tokens for batch in batches)
-        reader = self._reader(network, progress)
         state.optimizer.clear()
-        with seeded(network.device, settings.seed, TRAINING, state.step):
-            nats = [self._gradient(state, batch, reader, tokens) for batch in batches]
+        nats = self.read(state, batches)
         norm = clip.clip([*network.parameters()], settings.clip)
         loss = float(torch.stack(nats).sum()) / max(1, tokens)
         rate = settings.rate * state.factor * schedules.factor(settings, progress)
@@ -62,6 +60,13 @@ class Learner:
             if state.ema is not None:
                 averaging.follow(state.ema, network, settings.ema, state.step)
         return Learned(loss, norm, rate, tokens)
+
+    def read(self, state: TrainingState, batches: Sequence[Batch]) -> list[Tensor]:
+        """Read the batches of the next update and add their gradients; the nats of each."""
+        tokens = sum(batch.tokens for batch in batches)
+        reader = self._reader(state.network, state.plan.progress(state.step + 1))
+        with seeded(state.network.device, self.settings.seed, TRAINING, state.step):
+            return [self._gradient(state, batch, reader, tokens) for batch in batches]
 
     def _gradient(self, state: TrainingState, batch: Batch, reader: Reader, tokens: int) -> Tensor:
         """Add the gradient of one batch; returns its nats. The state goes on, if it is carried."""

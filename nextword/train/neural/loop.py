@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from nextword.core.errors import TrainingError
 from nextword.core.events import Done, Event, Measure, Note, Stage, Step
 from nextword.data.batches import Batch, Batches
 from nextword.models.network import Network, NeuralLanguageModel
 from nextword.train.budget import Clock, saving_seconds
-from nextword.train.neural import averaging, precision, threads
+from nextword.train.neural import averaging, faults, precision, threads
 from nextword.train.neural.held_out import HeldOut
 from nextword.train.neural.learning import Learned, Learner
 from nextword.train.neural.measuring import Measuring
@@ -86,6 +85,7 @@ def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
         "plan": state.plan.to_json(),
         "best_step": state.step if state.best is None else state.best.step,
         "stopped": job.stop.name,
+        "skipped": state.skipped,
         "threads": used,
         "precision": {"torch.float32": "fp32", "torch.bfloat16": "bf16"}[str(dtype)],
         "device": str(job.network.device),
@@ -96,7 +96,7 @@ def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
 def _learn(job: Job, learner: Learner, measuring: Measuring, state: TrainingState) -> Iterator[Event]:
     job.network.train()
     pace, settings = Pace(job.clock), job.settings
-    told, saves = Told(job, state, pace), Saves(settings.save_every)
+    told, saves, guard = Told(job, state, pace), Saves(settings.save_every), faults.Guard(learner)
     walk = walk_batches(job.source, state.epoch, state.index)
     while not _ends(job, state, pace):
         began = job.clock.used()
@@ -104,8 +104,12 @@ def _learn(job: Job, learner: Learner, measuring: Measuring, state: TrainingStat
         for _ in range(settings.accumulate):
             state.epoch, state.index, batch = next(walk)
             batches.append(batch)
+        carried = state.carried
         learned = learner.update(state, batches)
-        _check(learned, state)
+        if not guard.is_fine(learned):
+            state.carried = carried
+            yield from guard.leave_out(learned, state, batches)
+            continue
         pace.add(job.clock.used() - began, learned.tokens)
         pace.revise(state.step, state.plan, settings.steps)
         yield from told.step(learned)
@@ -199,16 +203,6 @@ def row_of(step: Step) -> dict[str, Any]:
         "norm": step.norm,
         "tokens_per_second": round(step.tokens_per_second, 1),
     }
-
-
-def _check(learned: Learned, state: TrainingState) -> None:
-    """A loss that is no number ends the training before it ruins the weights."""
-    for name, value in (("loss", learned.loss), ("gradient", learned.norm)):
-        if not math.isfinite(value):
-            raise TrainingError(
-                f"the {name} is {value} at step {state.step + 1:,} (batch {state.index:,} of epoch "
-                f"{state.epoch + 1:,}); set a lower train.rate, or a smaller train.clip"
-            )
 
 
 def _size(network: Network) -> int:

@@ -34,6 +34,7 @@ _PLAIN = (
     "measured",
     "measured_tokens",
     "valid_tokens",
+    "skipped",
 )
 
 
@@ -65,6 +66,7 @@ class TrainingState:
     measured: int = -1  # the step after which the held-out text was measured last
     measured_tokens: int = 0  # predictions learned from until then
     valid_tokens: int = 0  # how much of the held-out text is measured each time; 0: not decided yet
+    skipped: int = 0  # batches that were left out, since their loss was no number
     best: Kept | None = None
     averages: list[Kept] = field(default_factory=list)  # the best few, to be averaged at the end
     ema: Weights | None = None
