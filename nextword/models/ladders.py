@@ -79,8 +79,8 @@ def _window(base: float) -> tuple[Rung, ...]:
 
 LADDERS: dict[str, tuple[Rung, ...]] = {
     "window": _window(5e-3),
-    "rnn": _recurrent(4e-3),
-    **{family: _recurrent(1e-2) for family in RECURRENT if family != "rnn"},
+    "rnn": _recurrent(5e-3),
+    **{family: _recurrent(8e-3) for family in RECURRENT if family != "rnn"},
     "transformer": _transformer(6e-3),
 }
 

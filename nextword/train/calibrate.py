@@ -135,7 +135,7 @@ def _is_worth_trying(smaller: Candidate, larger: Candidate, seconds: float) -> b
 
 def _shaped(candidate: Candidate, smaller: Candidate | None, clock: Clock) -> RunSettings:
     """A batch for the number of words there will be, as far as that is known."""
-    tokens = smaller.tokens(clock.left()) / 2 if smaller is not None else 2e4 * clock.left()
+    tokens = smaller.tokens(clock.left()) / 2 if smaller is not None else 4e4 * clock.left()
     return _with(candidate.settings, _batch(candidate.settings, tokens))
 
 
