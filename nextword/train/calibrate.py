@@ -24,6 +24,7 @@ from nextword.train.trial import Trial, Weights, count_weights, try_steps
 
 _SHARE = 0.08  # of the time, for trials
 _MOST = 8.0  # seconds of trials
+_FASTER = 0.95  # more threads must save so much to be used
 _LENGTH = {"transformer": 0, "window": 64}  # positions of a row; 0: the context; others:
 _RECURRENT_LENGTH = 64
 _LEARNED = ("bpe", "unigram")  # vocabularies whose size is chosen
@@ -117,7 +118,7 @@ def _choose(candidates: Iterator[Candidate], text: Text, conditions: Conditions,
         candidate.settings = _shaped(candidate, chosen, clock)
         if clock.left() <= 0:
             return chosen or candidate
-        candidate.trial = try_steps(candidate.settings, text, conditions, left / 2)
+        _try(candidate, text, conditions, left / 2)
         if chosen is not None and not sizes.is_enough(
             candidate.tokens(clock.left()), candidate.weights.inner
         ):
@@ -125,6 +126,25 @@ def _choose(candidates: Iterator[Candidate], text: Text, conditions: Conditions,
         chosen = candidate
     assert chosen is not None, "a ladder has a rung"
     return chosen
+
+
+def _try(candidate: Candidate, text: Text, conditions: Conditions, seconds: float) -> None:
+    """Time a size with one thread, and with all if that is faster: small products gain little from sharing,
+    and where other programs use the processors, threads that wait for each other lose much."""
+    if "train.threads" in candidate.settings.named:
+        candidate.trial = try_steps(candidate.settings, text, conditions, seconds)
+        return
+    from nextword.train.neural.threads import allowed
+
+    alone = _with(candidate.settings, {"train.threads": 1})
+    candidate.trial = try_steps(alone, text, conditions, seconds / 2)
+    if allowed() > 1:
+        shared = _with(candidate.settings, {"train.threads": allowed()})
+        trial = try_steps(shared, text, conditions, seconds / 2, 2 * candidate.trial.seconds_per_step)
+        if trial.seconds_per_step < _FASTER * candidate.trial.seconds_per_step:
+            candidate.settings, candidate.trial = shared, trial
+            return
+    candidate.settings = alone
 
 
 def _is_worth_trying(smaller: Candidate, larger: Candidate, seconds: float) -> bool:

@@ -15,7 +15,7 @@ _LEARNED_PER_SECOND = 60_000  # bytes that subwords are learned from, for each s
 _BYTES_PER_SECOND = {"bpe": 2.0e6, "unigram": 1.5e6, "words": 2.0e7, "characters": 1.5e7, "bytes": 5.0e7}
 _LEAST = 1_000_000  # bytes that are always read
 
-TOKENS_PER_WEIGHT = 3.0  # a size is chosen if it can learn from so many words for each inner weight
+TOKENS_PER_WEIGHT = 2.5  # a size is chosen if it can learn from so many words for each inner weight
 STEPS = 600  # updates there should be, at least, where batches can be made smaller
 _FEWEST, _MOST = 512, 8192  # positions of a batch
 LARGE_VOCABULARY = 12_000  # from here on, rare words are predicted in clusters

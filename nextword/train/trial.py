@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -54,8 +55,13 @@ def _outer(network: Network) -> list[Any]:
     return [part for part in (getattr(network, "embedding", None), network.head) if part is not None]
 
 
-def try_steps(settings: RunSettings, text: Text, conditions: Conditions, seconds: float) -> Trial:
-    """Time steps as they will be, for about so many seconds; at least two are made."""
+def try_steps(
+    settings: RunSettings, text: Text, conditions: Conditions, seconds: float, slowest: float = math.inf
+) -> Trial:
+    """Time steps as they will be, for about so many seconds; at least two are made.
+
+    One step alone tells enough if it takes more than ``slowest`` seconds.
+    """
     from nextword.train.neural import loop, precision, setup, threads
     from nextword.train.neural.learning import Learner
 
@@ -69,7 +75,7 @@ def try_steps(settings: RunSettings, text: Text, conditions: Conditions, seconds
     took: list[float] = []
     began = time.perf_counter()
     with threads.using(train.threads):
-        while len(took) < 2 or (len(took) <= _STEPS and time.perf_counter() - began < seconds):
+        while _goes_on(took, time.perf_counter() - began, seconds, slowest):
             at = time.perf_counter()
             batches = []
             for _ in range(train.accumulate):
@@ -78,8 +84,14 @@ def try_steps(settings: RunSettings, text: Text, conditions: Conditions, seconds
             learner.update(state, batches)
             took.append(time.perf_counter() - at)
     per_step = job.source.tokens / job.source.per_epoch * train.accumulate
-    step = median(took[1:])
+    step = median(took[1:] or took)
     return Trial(per_step / step, step, per_step, job.source.tokens, job.carries)
+
+
+def _goes_on(took: list[float], used: float, seconds: float, slowest: float) -> bool:
+    if len(took) < 2:
+        return not took or took[0] <= slowest
+    return len(took) <= _STEPS and used < seconds
 
 
 def _last(events: Iterable[Event]) -> Any:
