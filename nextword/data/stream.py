@@ -51,9 +51,11 @@ class Stream:
 
     def at(self, places: Ints) -> Ints:
         """The words at these places of the stream."""
-        if self._gaps is not None:
-            places = places + np.searchsorted(self._gaps, places, side="right")
-        return np.asarray(self._ids[places], np.int64)
+        return np.asarray(self._ids[self.offsets(places)], np.int64)
+
+    def offsets(self, places: Ints) -> Ints:
+        """Where these places of the stream stand in the packed ids."""
+        return places if self._gaps is None else places + np.searchsorted(self._gaps, places, side="right")
 
     def places(self, offsets: Ints) -> Ints:
         """Where these offsets of the packed ids stand in the stream."""

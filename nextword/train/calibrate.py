@@ -20,7 +20,7 @@ from nextword.train.conditions import Conditions
 from nextword.train.ids import Text
 from nextword.train.settings import RunSettings, changed
 from nextword.train.source import Source
-from nextword.train.trial import Trial, Weights, count_weights, try_steps
+from nextword.train.trial import Trial, Weights, count_weights, threads_worth_trying, try_steps
 
 _SHARE = 0.08  # of the time, for trials
 _MOST = 8.0  # seconds of trials
@@ -134,12 +134,10 @@ def _try(candidate: Candidate, text: Text, conditions: Conditions, seconds: floa
     if "train.threads" in candidate.settings.named:
         candidate.trial = try_steps(candidate.settings, text, conditions, seconds)
         return
-    from nextword.train.neural.threads import allowed
-
     alone = _with(candidate.settings, {"train.threads": 1})
     candidate.trial = try_steps(alone, text, conditions, seconds / 2)
-    if allowed() > 1:
-        shared = _with(candidate.settings, {"train.threads": allowed()})
+    if (threads := threads_worth_trying()) > 1:
+        shared = _with(candidate.settings, {"train.threads": threads})
         trial = try_steps(shared, text, conditions, seconds / 2, 2 * candidate.trial.seconds_per_step)
         if trial.seconds_per_step < _FASTER * candidate.trial.seconds_per_step:
             candidate.settings, candidate.trial = shared, trial

@@ -18,6 +18,7 @@ from nextword.train.settings import RunSettings
 if TYPE_CHECKING:
     from nextword.models.network import Network
 
+_PROBE, _PROBES = 256, 20  # width of a small product, and how often it is made
 _STEPS = 4  # timed, after the first, which is slower
 
 
@@ -86,6 +87,29 @@ def try_steps(
     per_step = job.source.tokens / job.source.per_epoch * train.accumulate
     step = median(took[1:] or took)
     return Trial(per_step / step, step, per_step, job.source.tokens, job.carries)
+
+
+def threads_worth_trying() -> int:
+    """As many threads as processors if sharing a small product pays now, else 1.
+
+    Threads wait for each other; where another program has a processor, they wait for that, too, and a whole
+    step to find it out would be too long.
+    """
+    import torch
+
+    from nextword.train.neural import threads
+
+    x_DD = torch.ones(_PROBE, _PROBE)
+    took: dict[int, list[float]] = {1: [], threads.allowed(): []}
+    for _ in range(_PROBES):
+        for number, found in took.items():
+            with threads.using(number):
+                torch.mm(x_DD, x_DD)
+                began = time.perf_counter()
+                torch.mm(x_DD, x_DD)
+                found.append(time.perf_counter() - began)
+    mean = {number: sum(found) / len(found) for number, found in took.items()}
+    return min(mean, key=lambda number: mean[number])
 
 
 def _goes_on(took: list[float], used: float, seconds: float, slowest: float) -> bool:
