@@ -34,54 +34,77 @@ class OwnRows(nn.Module):
         self.weight_VD = nn.Parameter(torch.empty(count, width))
         nn.init.uniform_(self.weight_VD, -0.1, 0.1)
 
-    def forward(self, rank_V: Tensor) -> Tensor:
+    def forward(self, order_V: Tensor) -> Tensor:
         """As they are."""
         return self.weight_VD
 
 
 class TiedRows(nn.Module):
-    """The same, taken from the input embeddings."""
+    """The same, taken from the input embeddings: those of the words of some ranks, in their order."""
 
-    def __init__(self, count: int, embedding_VE: nn.Parameter) -> None:
+    def __init__(self, begin: int, end: int, embedding_VE: nn.Parameter) -> None:
         super().__init__()
-        self.count, self.embedding_VE = count, embedding_VE
+        self.begin, self.end, self.embedding_VE = begin, end, embedding_VE
 
-    def forward(self, rank_V: Tensor) -> Tensor:
-        """The rows of the words of the first ranks, in their order."""
-        frequent_V = torch.empty(self.count, dtype=torch.int64, device=rank_V.device)
-        is_frequent_V = rank_V < self.count
-        frequent_V[rank_V[is_frequent_V]] = is_frequent_V.nonzero()[:, 0]
-        return F.embedding(frequent_V, self.embedding_VE)
+    def forward(self, order_V: Tensor) -> Tensor:
+        """``order_V`` are the words by rank."""
+        return F.embedding(order_V[self.begin : self.end], self.embedding_VE)
 
 
 class Tail(nn.Module):
-    """The words of one cluster, given that the word is among them: softmax(U P x + b)."""
+    """The words of one cluster, given that the word is among them: softmax(U x + b)."""
 
-    def __init__(self, width: int, inner: int, words: int, forbidden: int) -> None:
+    closed_V: Tensor
+
+    def __init__(self, words: int, forbidden: int) -> None:
         super().__init__()
-        self.project_DD = nn.Parameter(torch.empty(inner, width))
-        self.weight_VD = nn.Parameter(torch.empty(words, inner))
         self.bias_V = nn.Parameter(torch.zeros(words))
-        nn.init.uniform_(self.project_DD, -(width**-0.5), width**-0.5)
-        nn.init.uniform_(self.weight_VD, -(inner**-0.5), inner**-0.5)
         closed_V = torch.zeros(words)
         closed_V[words - forbidden :] = -torch.inf
         self.register_buffer("closed_V", closed_V, persistent=False)
 
-    def layer(self, features_ND: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def layer(self, features_ND: Tensor, order_V: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Input, weights and bias of the last product."""
-        closed_V: Tensor = self.closed_V  # type: ignore[assignment]
-        return F.linear(features_ND, self.project_DD), self.weight_VD, self.bias_V + closed_V
+        raise NotImplementedError
+
+
+class NarrowTail(Tail):
+    """Weights of its own in fewer dimensions: softmax(U P x + b)."""
+
+    def __init__(self, width: int, inner: int, words: int, forbidden: int) -> None:
+        super().__init__(words, forbidden)
+        self.project_DD = nn.Parameter(torch.empty(inner, width))
+        self.weight_VD = nn.Parameter(torch.empty(words, inner))
+        nn.init.uniform_(self.project_DD, -(width**-0.5), width**-0.5)
+        nn.init.uniform_(self.weight_VD, -(inner**-0.5), inner**-0.5)
+
+    def layer(self, features_ND: Tensor, order_V: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The features in fewer dimensions."""
+        return F.linear(features_ND, self.project_DD), self.weight_VD, self.bias_V + self.closed_V
+
+
+class TiedTail(Tail):
+    """The words' input embeddings in all their dimensions: rare words need no second vector to be learnt."""
+
+    def __init__(self, rows: TiedRows, forbidden: int) -> None:
+        super().__init__(rows.end - rows.begin, forbidden)
+        self.rows = rows
+
+    def layer(self, features_ND: Tensor, order_V: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The features as they are."""
+        return features_ND, self.rows(order_V), self.bias_V + self.closed_V
 
 
 class AdaptiveHead(nn.Module):
     """Clusters by frequency; ``rank_V`` says which place a word has among them.
 
-    Tied weights: the frequent words are predicted by their input embeddings. Label smoothing spreads evenly
-    over what each softmax chooses from. Forbidden words come last.
+    Tied weights: all words are predicted by their input embeddings, which costs few operations, since rare
+    words are rare. Label smoothing spreads evenly over what each softmax chooses from. Forbidden words come
+    last.
     """
 
     rank_V: Tensor
+    order_V: Tensor  # the words by rank: the inverse of rank_V
 
     def __init__(
         self,
@@ -95,16 +118,21 @@ class AdaptiveHead(nn.Module):
         self.vocab_size, self.forbidden = vocab_size, forbidden
         self.cutoffs = cutoffs or cutoffs_of(vocab_size)
         first, ends = self.cutoffs[0], (*self.cutoffs[1:], vocab_size)
-        inner = [min(width, max(NARROWEST, width // NARROWER**i)) for i in range(1, len(ends) + 1)]
         assert embedding_VE is None or embedding_VE.shape[1] == width
-        self.frequent = OwnRows(first, width) if embedding_VE is None else TiedRows(first, embedding_VE)
+        self.frequent = OwnRows(first, width) if embedding_VE is None else TiedRows(0, first, embedding_VE)
         self.cluster_CD = nn.Parameter(torch.zeros(len(ends), width))
         self.bias_V = nn.Parameter(torch.zeros(first + len(ends)))
-        self.tails = nn.ModuleList(
-            Tail(width, inner[i], end - begin, len(forbidden) if end == vocab_size else 0)
-            for i, (begin, end) in enumerate(zip(self.cutoffs, ends, strict=True))
-        )
+        self.tails = nn.ModuleList()
+        for i, (begin, end) in enumerate(zip(self.cutoffs, ends, strict=True), start=1):
+            closed = len(forbidden) if end == vocab_size else 0
+            inner = min(width, max(NARROWEST, width // NARROWER**i))
+            self.tails.append(
+                NarrowTail(width, inner, end - begin, closed)
+                if embedding_VE is None
+                else TiedTail(TiedRows(begin, end, embedding_VE), closed)
+            )
         self.register_buffer("rank_V", self._ranked(torch.zeros(vocab_size)))
+        self.register_buffer("order_V", torch.argsort(self.rank_V))
         assert ends[-1] - self.cutoffs[-1] > len(forbidden)
 
     def prepare(self, counts_V: Tensor) -> None:
@@ -119,6 +147,7 @@ class AdaptiveHead(nn.Module):
         sums = torch.stack([part.sum() for part in parts[1:]])
         with torch.no_grad():
             self.rank_V.copy_(rank_V)
+            self.order_V.copy_(torch.argsort(rank_V))
             self.bias_V.copy_(_log_shares(torch.cat([parts[0], sums])).to(device))
             for tail, part in zip(self._tails(), parts[1:], strict=True):
                 tail.bias_V.copy_(_log_shares(part).to(device))
@@ -129,7 +158,7 @@ class AdaptiveHead(nn.Module):
         head_BV = F.linear(features_BD, self._head_weight(), self.bias_V).float().log_softmax(dim=-1)
         parts = [head_BV[:, :first]]
         for i, tail in enumerate(self._tails()):
-            x_BD, weight_VD, bias_V = tail.layer(features_BD)
+            x_BD, weight_VD, bias_V = tail.layer(features_BD, self.order_V)
             within_BV = F.linear(x_BD, weight_VD, bias_V).float().log_softmax(dim=-1)
             parts.append(head_BV[:, first + i, None] + within_BV)
         return torch.cat(parts, dim=-1)[:, self.rank_V]
@@ -140,7 +169,7 @@ class AdaptiveHead(nn.Module):
         head_N = torch.where(cluster_N == 0, rank_N, self.cutoffs[0] - 1 + cluster_N)
         logp_N = linear_log_probs(features_ND, self._head_weight(), self.bias_V, head_N)
         for rows_M, tail, within_M in self._within(rank_N, cluster_N):
-            logp_N[rows_M] += linear_log_probs(*tail.layer(features_ND[rows_M]), within_M)
+            logp_N[rows_M] += linear_log_probs(*tail.layer(features_ND[rows_M], self.order_V), within_M)
         return logp_N
 
     def loss(self, features_ND: Tensor, targets_N: Tensor, smoothing: float = 0.0) -> Tensor:
@@ -150,12 +179,12 @@ class AdaptiveHead(nn.Module):
         loss = linear_cross_entropy(features_ND, self._head_weight(), self.bias_V, head_N, smoothing)
         for rows_M, tail, within_M in self._within(rank_N, cluster_N):
             features_MD = features_ND.index_select(0, rows_M)
-            loss = loss + linear_cross_entropy(*tail.layer(features_MD), within_M, smoothing)
+            loss = loss + linear_cross_entropy(*tail.layer(features_MD, self.order_V), within_M, smoothing)
         return loss
 
     def _head_weight(self) -> Tensor:
         """Of the frequent words, by rank, and of the clusters."""
-        return torch.cat([self.frequent(self.rank_V), self.cluster_CD])
+        return torch.cat([self.frequent(self.order_V), self.cluster_CD])
 
     def _places(self, ids_N: Tensor) -> tuple[Tensor, Tensor]:
         """The rank of each word, and its cluster; 0 is the frequent ones."""

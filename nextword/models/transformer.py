@@ -32,7 +32,7 @@ class TransformerSettings(NeuralSettings):
     """A Transformer. A part's name is one of its slot: `nextword list SLOT`."""
 
     layers: int = Field(4, ge=1, description="number of blocks L")
-    hidden: int = Field(256, ge=1, description="width D of every layer")
+    hidden: int = Field(128, ge=1, description="width D of every layer")
     heads: int = Field(0, ge=0, description="attention heads N; 0: one for every 64 features")
     kv_heads: int = Field(0, ge=0, description="heads of keys and values, a divisor of heads; 0: as many")
     head_size: int = Field(0, ge=0, description="features of a head; 0: hidden / heads")
@@ -195,5 +195,6 @@ def _may_write(state: WindowState) -> bool:
     return int(state.newest) == int(state.number)
 
 
-DEFAULTS: dict[str, Any] = {}
+# 8 rows of 256 words are an update: a step takes a fraction of a second on a processor of two cores.
+DEFAULTS: dict[str, Any] = {"train.batch": 8}
 TRANSFORMER = NeuralFamily("transformer", TransformerSettings, TransformerNetwork, DEFAULTS)

@@ -1,7 +1,8 @@
 """A mixture trained from text: its parts one after another on one tokenizer, then weights by EM.
 
 p(w | h) = Σ_k λ_k p_k(w | h) [XMU "Smoothing"; Jelinek & Mercer 1980]. Count models come first, since they
-need seconds; the neural ones share the time that is left. The weights predict the held-out text best.
+need seconds, and settle the tokenizer (`pieces`); the neural ones share the time that is left. The weights
+predict the held-out text best.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from typing import Any
 from nextword.core.contracts import Encoded
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Stage
-from nextword.core.family import Budget
 from nextword.core.newrun import new_run
 from nextword.core.runfolder import NewRun, RunFolder, open_run
 from nextword.models.mixing import SavedMixture
 from nextword.models.mixture import MixtureSettings
-from nextword.train import facts, saved
+from nextword.train import facts, saved, sizes
 from nextword.train.calibrate import in_time
 from nextword.train.conditions import Conditions
-from nextword.train.ids import Text, encode
-from nextword.train.learn import Metrics, learn_counts, learn_neural
+from nextword.train.ids import Text
+from nextword.train.learn import Metrics, learn_neural
+from nextword.train.pieces import Draft, cut_best
 from nextword.train.saved import Trained
-from nextword.train.settings import RunSettings, is_neural, plan
+from nextword.train.settings import RunSettings, changed, is_neural, plan
 from nextword.train.source import Source
 from nextword.train.weighing import HeldOut, Weighed, weigh
 
@@ -45,14 +46,11 @@ def fit_mixture(
         raise ConfigError(
             "a mixture is weighed on held-out text, and there is none; give some with --valid, or more text"
         )
-    measured = valid
-    if not conditions.whole:
-        settings, source, limited = in_time(settings, source, valid, conditions.clock)
-        measured = limited or valid
-    text = yield from encode(settings, source)
-    settings = replace(settings, text=settings.text.model_copy(update={"tokenizer": text.tokenizer.name}))
-    held_out = list(text.tokenizer.encode_blocks(measured.blocks(), costs=True))
-    parts = yield from _parts(settings, text, held_out, conditions)
+    drafts = [
+        _draft(each, source, valid, conditions) for each in _open_settings(settings, source, conditions)
+    ]
+    settings, text, held_out, parts = yield from cut_best(drafts, part_settings)
+    parts = [*parts, *(yield from _neural_parts(settings, text, held_out, parts, conditions))]
     conditions.clock.drop("mix")
     weighed = yield from weigh(parts, HeldOut.of(held_out), conditions)
     model: Any = settings.model
@@ -62,8 +60,25 @@ def fit_mixture(
     yield Done(_mixture(settings, parts, weighed, text, folder, began))
 
 
-def part_settings(settings: RunSettings) -> list[RunSettings]:
-    """The settings of every part: its model's own, with the text, data and seed of the mixture."""
+def _open_settings(settings: RunSettings, source: Source, conditions: Conditions) -> list[RunSettings]:
+    """One for each tokenizer that may be the best one for the text; one where somebody has named it."""
+    names = sizes.tokenizers(source.about, conditions.clock.seconds)
+    if "text.tokenizer" in settings.named or conditions.whole or not names:
+        return [settings]
+    return [changed(settings, {"text.tokenizer": name}) for name in names]
+
+
+def _draft(settings: RunSettings, source: Source, valid: Source, conditions: Conditions) -> Draft:
+    """The settings of a tokenizer, and as much of the texts as can be read with it in the time."""
+    if conditions.whole:
+        return Draft(settings, source, valid)
+    settings, source, limited = in_time(settings, source, valid, conditions.clock)
+    return Draft(settings, source, limited or valid)
+
+
+def part_settings(settings: RunSettings, size: int = 0) -> list[RunSettings]:
+    """The settings of every part for a text of so many bytes: its model's own, with the text, data and seed
+    of the mixture; count models come first."""
     model: Any = settings.model
     shared = {
         f"{group}.{name}": value
@@ -71,28 +86,35 @@ def part_settings(settings: RunSettings) -> list[RunSettings]:
         for name, value in settings.groups[group].model_dump().items()
     } | {"train.seed": settings.train.seed}
     found = [plan(name, sets=shared) for name in model.models]
-    found = [replace(each, text=settings.text) for each in found]
+    found = [_long_enough(replace(each, text=settings.text), size) for each in found]
     return sorted(found, key=lambda each: is_neural(each.find_family()))
 
 
-def _parts(
-    settings: RunSettings, text: Text, held_out: Sequence[Encoded], conditions: Conditions
+def _long_enough(settings: RunSettings, size: int) -> RunSettings:
+    """Letters need longer n-grams than words."""
+    order = sizes.order(settings.text.tokenizer, size)
+    is_open = "order" in type(settings.model).model_fields and "model.order" not in settings.named
+    return changed(settings, {"model.order": order}) if order is not None and is_open else settings
+
+
+def _neural_parts(
+    settings: RunSettings,
+    text: Text,
+    held_out: Sequence[Encoded],
+    counted: Sequence[Trained],
+    conditions: Conditions,
 ) -> Generator[Event, None, list[Trained]]:
-    """Every part, trained; the neural ones share the time."""
+    """The networks, trained one after another: they share the time."""
     clock = conditions.clock
     made: list[Trained] = []
-    every = part_settings(settings)
+    every = [part for part in part_settings(settings) if is_neural(part.find_family())]
     for at, part in enumerate(every):
         began = time.perf_counter()
-        told: dict[str, Any] = {}
         metrics: Metrics = []
         yield Stage(f"{part.name}: learn")
-        if is_neural(part.find_family()):
-            clock.keep("mix", MIXING * (clock.seconds or 0.0) + _writing(made))
-            within = replace(conditions, clock=clock.part(clock.left() / (len(every) - at)))
-            part, model, told = yield from learn_neural(part, text, held_out, within, metrics)
-        else:
-            model = yield from learn_counts(part, text, Budget(settings.train.seed), metrics)
+        clock.keep("mix", MIXING * (clock.seconds or 0.0) + _writing([*counted, *made]))
+        within = replace(conditions, clock=clock.part(clock.left() / (len(every) - at)))
+        part, model, told = yield from learn_neural(part, text, held_out, within, metrics)
         about = facts.collect(settings.train.seed, text.facts, time.perf_counter() - began, told)
         made.append(Trained(part, model, text.tokenizer, about, metrics))
     return made

@@ -14,6 +14,8 @@ READ_SHARE = 0.15  # of the time, for reading and cutting the text into pieces
 _LEARNED_PER_SECOND = 60_000  # bytes that subwords are learned from, for each second there is
 _BYTES_PER_SECOND = {"bpe": 2.0e6, "unigram": 1.5e6, "words": 2.0e7, "characters": 1.5e7, "bytes": 5.0e7}
 _LEAST = 1_000_000  # bytes that are always read
+_SMALL = 3_000_000  # bytes of a text that may say more about its letters than about subwords
+_TRYING = 20.0  # seconds below which there is no time to find that out
 
 TOKENS_PER_WEIGHT = 2.5  # a size is chosen if it can learn from so many words for each inner weight
 STEPS = 600  # updates there should be, at least, where batches can be made smaller
@@ -36,6 +38,17 @@ def vocabulary(size: int, seconds: float) -> int:
 def learned_bytes(seconds: float) -> int:
     """Bytes that the subwords are learned from."""
     return max(_LEAST, int(_LEARNED_PER_SECOND * seconds))
+
+
+def tokenizers(size: int | None, seconds: float | None) -> tuple[str, ...]:
+    """Tokenizers to try on a text of so many bytes; none where subwords are known to be best."""
+    is_small = size is not None and size <= _SMALL
+    return ("characters", "bpe") if is_small and seconds is not None and seconds >= _TRYING else ()
+
+
+def order(tokenizer: str, size: int) -> int | None:
+    """The order of an n-gram over letters; for words and subwords the family knows it."""
+    return (8 if size <= _SMALL else 10) if tokenizer in ("characters", "bytes") else None
 
 
 def is_enough(tokens: float, weights: int) -> bool:

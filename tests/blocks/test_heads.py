@@ -128,6 +128,29 @@ def test_adaptive_head_agrees_with_torch():
     torch.testing.assert_close(ours.loss(features_ND, ids_N) / 40, theirs(features_ND, ids_N).loss)
 
 
+def test_tied_clusters_are_the_softmax_over_their_words_embeddings():
+    """The slow twin: log softmax over (frequent words, clusters), then over each cluster's own words."""
+    torch.manual_seed(0)
+    embedding = Embedding(60, 8)
+    head = AdaptiveHead(8, 60, (1,), embedding.weight_VE, cutoffs=(10, 30))
+    counts_V = torch.randint(1, 1000, (60,)).double()
+    head.prepare(counts_V)
+    features_ND = torch.randn(7, 8)
+    order = sorted(range(60), key=lambda word: (word == 1, -float(counts_V[word]), word))
+    with torch.no_grad():
+        rows_VD = embedding.weight_VE[order]
+        first_NV = torch.cat([features_ND @ rows_VD[:10].T, features_ND @ head.cluster_CD.T], 1) + head.bias_V
+        first_NV = first_NV.log_softmax(1)
+        wanted_NV = torch.full((7, 60), -torch.inf)
+        wanted_NV[:, order[:10]] = first_NV[:, :10]
+        for i, (begin, end) in enumerate(((10, 30), (30, 59))):
+            bias_V = head.tails[i].bias_V[: end - begin]
+            within_NV = (features_ND @ rows_VD[begin:end].T + bias_V).log_softmax(1)
+            wanted_NV[:, order[begin:end]] = first_NV[:, 10 + i, None] + within_NV
+        torch.testing.assert_close(head.log_probs(features_ND), wanted_NV)
+    assert {name for name, _ in head.named_parameters() if name.endswith("weight_VD")} == set()
+
+
 @pytest.mark.parametrize("words", [6, 7, 20, 500, 33278])
 def test_clusters_fit_any_vocabulary(words):
     first, second = cutoffs_of(words)
