@@ -9,7 +9,7 @@ INSTALL := $(PIP) install --quiet -c constraints.txt
 
 # The families side by side on the embedded corpus: the table, what each model writes, and the report.
 demo: .venv/.all
-	@echo "n-grams, five networks with half a minute each, and a mixture: this takes about 4 minutes on two cores"
+	@echo "n-grams, five networks with half a minute each, and a mixture: this takes about 3 minutes on two cores"
 	$(BIN)/nextword compare sotu --minutes 0.5 --out runs/demo
 
 test: .venv/.dev
