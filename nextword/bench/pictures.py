@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from nextword.bench.growth import Growth
 from nextword.bench.rows import Row
 from nextword.bench.standing import Standing
-from nextword.evaluate import orders, svg
-from nextword.evaluate.svg import Axis, Series
+from nextword.drawing import svg
+from nextword.drawing.svg import Axis, Series
+from nextword.evaluate import orders
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 from nextword.bench import pictures
 from nextword.bench.growth import Growth
 from nextword.bench.standing import Standing, table, verdict
+from nextword.drawing.page import Page, Table
 from nextword.evaluate import orders
-from nextword.evaluate.page import Page, Table
 
 
 def page(found: Sequence[Standing], growth: Growth | None, about: str) -> Page:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from nextword.bench.rows import Row
-from nextword.evaluate.page import Cell, Table
+from nextword.drawing.page import Cell, Table
+from nextword.drawing.svg import number
 from nextword.evaluate.significance import LEVEL, Test, against, holm, spread
-from nextword.evaluate.svg import number
 
 TINY = 0.0005  # bits per byte that nobody would call a difference
 

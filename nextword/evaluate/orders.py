@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from nextword.core.contracts import START, UNKNOWN
-from nextword.evaluate.page import Table
-from nextword.evaluate.svg import Axis, Series, lines
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Series, lines
 from nextword.ngram import estimation
 from nextword.ngram.model import NgramModel
 from nextword.ngram.settings import NgramSettings

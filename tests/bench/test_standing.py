@@ -11,7 +11,7 @@ from nextword.bench import pictures
 from nextword.bench.report import page
 from nextword.bench.rows import Row
 from nextword.bench.standing import standings, table, verdict
-from nextword.evaluate import svg
+from nextword.drawing import svg
 
 BLOCKS = 60
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from nextword.core.contracts import END, START
 from nextword.core.errors import RunError
+from nextword.drawing.page import Page, Table, shown
+from nextword.drawing.svg import Axis, Series, bars, histogram, lines, number, scatter
 from nextword.evaluate import orders
-from nextword.evaluate.page import Page, Table, shown
-from nextword.evaluate.svg import Axis, Series, bars, histogram, lines, number, scatter
 from nextword.ngram import estimation
 from nextword.ngram.settings import NgramSettings
 

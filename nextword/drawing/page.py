@@ -1,0 +1,185 @@
+"""A report as one HTML file: no script, no network, readable on light and dark screens, and as plain text.
+
+Everything that comes from a text goes through `markup`, so that a corpus cannot put code into a page.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from nextword.core.disk import translate
+from nextword.core.printable import markup, printable
+
+Cell = str | int | float | bool | None
+
+_NUMBER = re.compile(r"[\d.,]+( ± [\d.,]+)?( [kMG])?|-|")  # as people write them, or nothing
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows with a heading."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    title: str = ""
+
+    def html(self) -> str:
+        """As a table of a page; numbers stand to the right."""
+        numbers = self._numbers()
+        kind = [' class="n"' if number else "" for number in numbers]
+        head = "".join(f"<th{k}>{markup(name)}</th>" for name, k in zip(self.columns, kind, strict=True))
+        lines = (
+            "".join(f"<td{k}>{markup(shown(cell))}</td>" for cell, k in zip(row, kind, strict=True))
+            for row in self.rows
+        )
+        body = "".join(f"<tr>{line}</tr>" for line in lines)
+        title = f"<p>{markup(self.title)}</p>" if self.title else ""
+        return f'{title}<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
+
+    def __str__(self) -> str:
+        """As lines of a terminal."""
+        cells = [list(self.columns), *([printable(shown(cell)) for cell in row] for row in self.rows)]
+        widths = [max(len(line[i]) for line in cells) for i in range(len(self.columns))]
+        numbers = self._numbers()
+        text = [
+            "  ".join(
+                cell.rjust(width) if number else cell.ljust(width)
+                for cell, width, number in zip(line, widths, numbers, strict=True)
+            ).rstrip()
+            for line in cells
+        ]
+        return "\n".join([*([self.title] if self.title else []), *text])
+
+    def _numbers(self) -> list[bool]:
+        """Which columns hold numbers only, written out or not: they stand to the right."""
+        return [all(_is_number(row[i]) for row in self.rows) for i in range(len(self.columns))]
+
+    def to_json(self) -> list[dict[str, Cell]]:
+        """One object a row."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+@dataclass
+class Page:
+    """A page that is put together part by part."""
+
+    title: str
+    parts: list[str] = field(default_factory=list)
+
+    def heading(self, text: str) -> None:
+        """A new section."""
+        self.parts.append(f"<h2>{markup(text)}</h2>")
+
+    def text(self, text: str, soft: bool = False) -> None:
+        """A paragraph."""
+        self.parts.append(f"<p{' class=soft' if soft else ''}>{markup(text)}</p>")
+
+    def verdict(self, holds: bool, text: str) -> None:
+        """The one sentence that matters."""
+        self.parts.append(f'<p class="verdict{"" if holds else " no"}">{markup(text)}</p>')
+
+    def picture(self, svg: str, caption: str, table: Table | None = None) -> None:
+        """A picture of `svg`, what it shows, and its numbers where they are given."""
+        numbers = f"<details><summary>the numbers</summary>{table.html()}</details>" if table else ""
+        self.parts.append(f"<figure>{svg}<figcaption>{markup(caption)}</figcaption>{numbers}</figure>")
+
+    def table(self, table: Table) -> None:
+        """A table."""
+        self.parts.append(table.html())
+
+    def quotes(self, name: str, texts: Sequence[str]) -> None:
+        """Texts under a name."""
+        quoted = "".join(f"<blockquote>{markup(text)}</blockquote>" for text in texts)
+        self.parts.append(f"<p><b>{markup(name)}</b></p>{quoted}")
+
+    def heat(self, heads: Sequence[str], rows: Mapping[str, Sequence[float | None]], most: float) -> None:
+        """Numbers on a ground that is the stronger the larger they are; None is shown as a dash.
+
+        The least of a column is bold, where there are several rows.
+        """
+        head = "".join(f"<th>{markup(name)}</th>" for name in ("", *heads))
+        least = [_least(column) for column in zip(*rows.values(), strict=True)] if len(rows) > 1 else []
+        body = "".join(
+            f"<tr><td>{markup(name)}</td>"
+            + "".join(_warm(value, most, place < len(least) and value == least[place])
+                      for place, value in enumerate(values))
+            + "</tr>"
+            for name, values in rows.items()
+        )  # fmt: skip
+        self.parts.append(f'<div class="wide"><table class="heat"><tr>{head}</tr>{body}</table></div>')
+
+    def html(self) -> str:
+        """The whole file."""
+        title = markup(self.title)
+        return (
+            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+            '<meta name="viewport" content="width=device-width,initial-scale=1">'
+            f"<title>{title}</title><style>{style()}</style></head>\n<body><h1>{title}</h1>\n"
+            + "\n".join(self.parts)
+            + "\n</body></html>\n"
+        )
+
+    def fragment(self) -> str:
+        """For a notebook: the page in a frame of its own, so that its style stays inside."""
+        frame = "width:100%;height:40rem;border:0"
+        return f'<iframe sandbox style="{frame}" srcdoc="{html.escape(self.html(), quote=True)}"></iframe>'
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the file, whole or not at all."""
+        target = Path(path)
+        temporary = target.with_name(f".{target.name}.new-{os.getpid()}")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_text(self.html(), encoding="utf-8")
+            os.replace(temporary, target)
+        except OSError as error:
+            raise translate(error, target) from error
+        return target
+
+
+@cache
+def style() -> str:
+    """The rules and colours that all pages and pictures share."""
+    return resources.files("nextword.drawing").joinpath("page.css").read_text(encoding="utf-8")
+
+
+def shown(cell: Any) -> str:
+    """A cell as people read it."""
+    if cell is None:
+        return "-"
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    if isinstance(cell, float):
+        if cell in (float("inf"), float("-inf")) or cell != cell:
+            return "infinite" if cell > 0 else "-"
+        return f"{cell:,.0f}" if abs(cell) >= 10_000 else f"{cell:,.4g}"
+    return str(cell)
+
+
+def _is_number(cell: Cell) -> bool:
+    return not isinstance(cell, str) or _NUMBER.fullmatch(cell) is not None
+
+
+def _least(values: Sequence[float | None]) -> float:
+    return min((value for value in values if value is not None), default=float("nan"))
+
+
+def _warm(value: float | None, most: float, is_best: bool = False) -> str:
+    if value is None:
+        return "<td>-</td>"
+    strength = min(1.0, max(0.0, value / most)) * 0.75 if most > 0 else 0.0
+    shown = markup(f"{abs(value):.1f}")
+    shown = f"<b>{shown}</b>" if is_best else shown
+    return f'<td style="background:rgba(var(--hot),{strength:.2f})">{shown}</td>'
