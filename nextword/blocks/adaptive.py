@@ -7,7 +7,9 @@ dimensions. The biases, which the paper leaves out, begin at the words' frequenc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +21,8 @@ SHARES = (12, 3)  # the first 1/12 of the words are frequent, then come those up
 NARROWER = 4  # each cluster has so many times fewer dimensions than the one before
 NARROWEST = 16
 
+Layer = tuple[Tensor | None, Tensor]
+
 
 def cutoffs_of(vocab_size: int) -> tuple[int, ...]:
     """Where the clusters begin, by rank."""
@@ -26,73 +30,79 @@ def cutoffs_of(vocab_size: int) -> tuple[int, ...]:
     return first, max(first + 1, vocab_size // SHARES[1])
 
 
-class OwnRows(nn.Module):
-    """Weights of the frequent words, by rank."""
+class _ByRank(torch.autograd.Function):
+    """Rows of a matrix in another order; the way back is one copy, where indexing first clears a matrix."""
 
-    def __init__(self, count: int, width: int) -> None:
+    @staticmethod
+    def forward(ctx: Any, weight_VD: Tensor, order_V: Tensor, rank_V: Tensor) -> Tensor:
+        """Row i is row ``order_V[i]``; rows behind the words are left out."""
+        ctx.save_for_backward(rank_V)
+        ctx.behind = len(weight_VD) - len(order_V)
+        return weight_VD.index_select(0, order_V)
+
+    @staticmethod
+    def backward(ctx: Any, grad_VD: Tensor) -> tuple[Tensor, None, None]:
+        """Every row goes back to its place."""
+        (rank_V,) = ctx.saved_tensors
+        grad_VD = grad_VD.index_select(0, rank_V)
+        return F.pad(grad_VD, (0, 0, 0, ctx.behind)) if ctx.behind else grad_VD, None, None
+
+
+class Words(Protocol):
+    """The vectors by which words are predicted, cluster by cluster; the frequent words are the first."""
+
+    def layers(self, order_V: Tensor, rank_V: Tensor) -> list[Layer]:
+        """For each cluster: what features are multiplied by first (None: nothing), and the words' vectors."""
+        ...
+
+    def scores(self, features_BD: Tensor, order_V: Tensor) -> Sequence[Tensor]:
+        """The score of every word of each cluster, without its bias."""
+        ...
+
+
+class OwnWords(nn.Module):
+    """Vectors of their own: as wide as the features for frequent words, narrower for rarer ones: U P x."""
+
+    def __init__(self, width: int, sizes: Sequence[int]) -> None:
         super().__init__()
-        self.weight_VD = nn.Parameter(torch.empty(count, width))
-        nn.init.uniform_(self.weight_VD, -0.1, 0.1)
+        self.frequent_VD = nn.Parameter(torch.empty(sizes[0], width))
+        self.projects = nn.ParameterList()
+        self.weights = nn.ParameterList()
+        nn.init.uniform_(self.frequent_VD, -0.1, 0.1)
+        for i, words in enumerate(sizes[1:], start=1):
+            inner = min(width, max(NARROWEST, width // NARROWER**i))
+            self.projects.append(nn.Parameter(torch.empty(inner, width)))
+            self.weights.append(nn.Parameter(torch.empty(words, inner)))
+            nn.init.uniform_(self.projects[-1], -(width**-0.5), width**-0.5)
+            nn.init.uniform_(self.weights[-1], -(inner**-0.5), inner**-0.5)
 
-    def forward(self, order_V: Tensor) -> Tensor:
-        """As they are."""
-        return self.weight_VD
+    def layers(self, order_V: Tensor, rank_V: Tensor) -> list[Layer]:
+        """They stand by rank already."""
+        return [(None, self.frequent_VD), *zip(self.projects, self.weights, strict=True)]
+
+    def scores(self, features_BD: Tensor, order_V: Tensor) -> Sequence[Tensor]:
+        """U P x, cluster by cluster."""
+        tails = zip(self.projects, self.weights, strict=True)
+        first = F.linear(features_BD, self.frequent_VD)
+        return [first, *(F.linear(F.linear(features_BD, p_DD), w_VD) for p_DD, w_VD in tails)]
 
 
-class TiedRows(nn.Module):
-    """The same, taken from the input embeddings: those of the words of some ranks, in their order."""
+class TiedWords(nn.Module):
+    """The input embeddings in all their dimensions: a rare word needs no second vector to be learnt."""
 
-    def __init__(self, begin: int, end: int, embedding_VE: nn.Parameter) -> None:
+    def __init__(self, embedding_VE: nn.Parameter, sizes: Sequence[int]) -> None:
         super().__init__()
-        self.begin, self.end, self.embedding_VE = begin, end, embedding_VE
+        self.embedding_VE, self.sizes = embedding_VE, list(sizes)
 
-    def forward(self, order_V: Tensor) -> Tensor:
-        """``order_V`` are the words by rank."""
-        return F.embedding(order_V[self.begin : self.end], self.embedding_VE)
+    def layers(self, order_V: Tensor, rank_V: Tensor) -> list[Layer]:
+        """They are put in order of rank, all of them at once."""
+        by_rank_VD: Tensor = _ByRank.apply(self.embedding_VE, order_V, rank_V)
+        return [(None, rows_VD) for rows_VD in by_rank_VD.split(self.sizes)]
 
-
-class Tail(nn.Module):
-    """The words of one cluster, given that the word is among them: softmax(U x + b)."""
-
-    closed_V: Tensor
-
-    def __init__(self, words: int, forbidden: int) -> None:
-        super().__init__()
-        self.bias_V = nn.Parameter(torch.zeros(words))
-        closed_V = torch.zeros(words)
-        closed_V[words - forbidden :] = -torch.inf
-        self.register_buffer("closed_V", closed_V, persistent=False)
-
-    def layer(self, features_ND: Tensor, order_V: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Input, weights and bias of the last product."""
-        raise NotImplementedError
-
-
-class NarrowTail(Tail):
-    """Weights of its own in fewer dimensions: softmax(U P x + b)."""
-
-    def __init__(self, width: int, inner: int, words: int, forbidden: int) -> None:
-        super().__init__(words, forbidden)
-        self.project_DD = nn.Parameter(torch.empty(inner, width))
-        self.weight_VD = nn.Parameter(torch.empty(words, inner))
-        nn.init.uniform_(self.project_DD, -(width**-0.5), width**-0.5)
-        nn.init.uniform_(self.weight_VD, -(inner**-0.5), inner**-0.5)
-
-    def layer(self, features_ND: Tensor, order_V: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The features in fewer dimensions."""
-        return F.linear(features_ND, self.project_DD), self.weight_VD, self.bias_V + self.closed_V
-
-
-class TiedTail(Tail):
-    """The words' input embeddings in all their dimensions: rare words need no second vector to be learnt."""
-
-    def __init__(self, rows: TiedRows, forbidden: int) -> None:
-        super().__init__(rows.end - rows.begin, forbidden)
-        self.rows = rows
-
-    def layer(self, features_ND: Tensor, order_V: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The features as they are."""
-        return features_ND, self.rows(order_V), self.bias_V + self.closed_V
+    def scores(self, features_BD: Tensor, order_V: Tensor) -> Sequence[Tensor]:
+        """Scores are put in order of rank: for a few rows that is less to move than the vectors."""
+        scores_BV = F.linear(features_BD, self.embedding_VE[: len(order_V)])
+        return scores_BV.index_select(-1, order_V).split(self.sizes, dim=-1)
 
 
 class AdaptiveHead(nn.Module):
@@ -105,6 +115,7 @@ class AdaptiveHead(nn.Module):
 
     rank_V: Tensor
     order_V: Tensor  # the words by rank: the inverse of rank_V
+    closed_V: Tensor
 
     def __init__(
         self,
@@ -117,23 +128,19 @@ class AdaptiveHead(nn.Module):
         super().__init__()
         self.vocab_size, self.forbidden = vocab_size, forbidden
         self.cutoffs = cutoffs or cutoffs_of(vocab_size)
-        first, ends = self.cutoffs[0], (*self.cutoffs[1:], vocab_size)
+        edges = (0, *self.cutoffs, vocab_size)
+        sizes = [end - begin for begin, end in pairwise(edges)]
         assert embedding_VE is None or embedding_VE.shape[1] == width
-        self.frequent = OwnRows(first, width) if embedding_VE is None else TiedRows(0, first, embedding_VE)
-        self.cluster_CD = nn.Parameter(torch.zeros(len(ends), width))
-        self.bias_V = nn.Parameter(torch.zeros(first + len(ends)))
-        self.tails = nn.ModuleList()
-        for i, (begin, end) in enumerate(zip(self.cutoffs, ends, strict=True), start=1):
-            closed = len(forbidden) if end == vocab_size else 0
-            inner = min(width, max(NARROWEST, width // NARROWER**i))
-            self.tails.append(
-                NarrowTail(width, inner, end - begin, closed)
-                if embedding_VE is None
-                else TiedTail(TiedRows(begin, end, embedding_VE), closed)
-            )
+        assert sizes[-1] > len(forbidden)
+        self.words = OwnWords(width, sizes) if embedding_VE is None else TiedWords(embedding_VE, sizes)
+        self.cluster_CD = nn.Parameter(torch.zeros(len(self.cutoffs), width))
+        self.bias_V = nn.Parameter(torch.zeros(sizes[0] + len(self.cutoffs)))
+        self.tail_bias_V = nn.ParameterList(nn.Parameter(torch.zeros(words)) for words in sizes[1:])
+        closed_V = torch.zeros(sizes[-1])
+        closed_V[sizes[-1] - len(forbidden) :] = -torch.inf
+        self.register_buffer("closed_V", closed_V, persistent=False)
         self.register_buffer("rank_V", self._ranked(torch.zeros(vocab_size)))
         self.register_buffer("order_V", torch.argsort(self.rank_V))
-        assert ends[-1] - self.cutoffs[-1] > len(forbidden)
 
     def prepare(self, counts_V: Tensor) -> None:
         """Order the words by frequency, and let every softmax begin at the frequencies in the text."""
@@ -141,50 +148,63 @@ class AdaptiveHead(nn.Module):
         counts_V = counts_V.to("cpu", torch.float64) + 0.5
         counts_V[list(self.forbidden)] = 0.0
         rank_V = self._ranked(counts_V)
-        by_rank_V = torch.empty_like(counts_V)
-        by_rank_V[rank_V] = counts_V
-        parts = by_rank_V.tensor_split(self.cutoffs)
+        order_V = torch.argsort(rank_V)
+        parts = counts_V[order_V].tensor_split(self.cutoffs)
         sums = torch.stack([part.sum() for part in parts[1:]])
         with torch.no_grad():
             self.rank_V.copy_(rank_V)
-            self.order_V.copy_(torch.argsort(rank_V))
+            self.order_V.copy_(order_V)
             self.bias_V.copy_(_log_shares(torch.cat([parts[0], sums])).to(device))
-            for tail, part in zip(self._tails(), parts[1:], strict=True):
-                tail.bias_V.copy_(_log_shares(part).to(device))
+            for bias_V, part in zip(self.tail_bias_V, parts[1:], strict=True):
+                bias_V.copy_(_log_shares(part).to(device))
 
     def log_probs(self, features_BD: Tensor) -> Tensor:
         """log p of every word: log p(cluster) + log p(word | cluster)."""
+        frequent_BV, *tails = self._words.scores(features_BD, self.order_V)
+        head_BV = torch.cat([frequent_BV, F.linear(features_BD, self.cluster_CD)], dim=-1) + self.bias_V
+        head_BV = head_BV.float().log_softmax(dim=-1)
         first = self.cutoffs[0]
-        head_BV = F.linear(features_BD, self._head_weight(), self.bias_V).float().log_softmax(dim=-1)
         parts = [head_BV[:, :first]]
-        for i, tail in enumerate(self._tails()):
-            x_BD, weight_VD, bias_V = tail.layer(features_BD, self.order_V)
-            within_BV = F.linear(x_BD, weight_VD, bias_V).float().log_softmax(dim=-1)
+        for i, (scores_BV, bias_V) in enumerate(zip(tails, self._tail_biases(), strict=True)):
+            within_BV = (scores_BV + bias_V).float().log_softmax(dim=-1)
             parts.append(head_BV[:, first + i, None] + within_BV)
         return torch.cat(parts, dim=-1)[:, self.rank_V]
 
     def score(self, features_ND: Tensor, ids_N: Tensor) -> Tensor:
         """log p of these words, some rows at a time."""
+        (_, frequent_VD), *tails = self._words.layers(self.order_V, self.rank_V)
         rank_N, cluster_N = self._places(ids_N)
-        head_N = torch.where(cluster_N == 0, rank_N, self.cutoffs[0] - 1 + cluster_N)
-        logp_N = linear_log_probs(features_ND, self._head_weight(), self.bias_V, head_N)
-        for rows_M, tail, within_M in self._within(rank_N, cluster_N):
-            logp_N[rows_M] += linear_log_probs(*tail.layer(features_ND[rows_M], self.order_V), within_M)
+        weight_VD = torch.cat([frequent_VD, self.cluster_CD])
+        logp_N = linear_log_probs(features_ND, weight_VD, self.bias_V, self._first(rank_N, cluster_N))
+        for rows_M, i, within_M in self._within(rank_N, cluster_N):
+            logp_N[rows_M] += linear_log_probs(*self._inside(tails, i, features_ND[rows_M]), within_M)
         return logp_N
 
     def loss(self, features_ND: Tensor, targets_N: Tensor, smoothing: float = 0.0) -> Tensor:
         """Σ -log p(target): all rows in the first softmax, and each rare word in its cluster's."""
+        (_, frequent_VD), *tails = self._words.layers(self.order_V, self.rank_V)
         rank_N, cluster_N = self._places(targets_N)
-        head_N = torch.where(cluster_N == 0, rank_N, self.cutoffs[0] - 1 + cluster_N)
-        loss = linear_cross_entropy(features_ND, self._head_weight(), self.bias_V, head_N, smoothing)
-        for rows_M, tail, within_M in self._within(rank_N, cluster_N):
+        weight_VD, first_N = torch.cat([frequent_VD, self.cluster_CD]), self._first(rank_N, cluster_N)
+        loss = linear_cross_entropy(features_ND, weight_VD, self.bias_V, first_N, smoothing)
+        for rows_M, i, within_M in self._within(rank_N, cluster_N):
             features_MD = features_ND.index_select(0, rows_M)
-            loss = loss + linear_cross_entropy(*tail.layer(features_MD, self.order_V), within_M, smoothing)
+            loss = loss + linear_cross_entropy(*self._inside(tails, i, features_MD), within_M, smoothing)
         return loss
 
-    def _head_weight(self) -> Tensor:
-        """Of the frequent words, by rank, and of the clusters."""
-        return torch.cat([self.frequent(self.order_V), self.cluster_CD])
+    @property
+    def _words(self) -> Words:
+        return cast(Words, self.words)
+
+    def _tail_biases(self) -> list[Tensor]:
+        """Of each cluster; a word that never comes has no chance."""
+        *most, last_V = self.tail_bias_V
+        return [*most, last_V + self.closed_V]
+
+    def _inside(self, tails: list[Layer], i: int, features_MD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Input, weights and bias of the product within a cluster."""
+        project_DD, weight_VD = tails[i]
+        x_MD = features_MD if project_DD is None else F.linear(features_MD, project_DD)
+        return x_MD, weight_VD, self._tail_biases()[i]
 
     def _places(self, ids_N: Tensor) -> tuple[Tensor, Tensor]:
         """The rank of each word, and its cluster; 0 is the frequent ones."""
@@ -192,17 +212,16 @@ class AdaptiveHead(nn.Module):
         edges = torch.tensor(self.cutoffs, device=rank_N.device)
         return rank_N, torch.bucketize(rank_N, edges, right=True)
 
-    def _within(self, rank_N: Tensor, cluster_N: Tensor) -> Iterator[tuple[Tensor, Tail, Tensor]]:
-        """The rows of each cluster that has some, and their words' places in it."""
-        for i, tail in enumerate(self._tails()):
+    def _first(self, rank_N: Tensor, cluster_N: Tensor) -> Tensor:
+        """What the first softmax must say: the word, or its cluster."""
+        return torch.where(cluster_N == 0, rank_N, self.cutoffs[0] - 1 + cluster_N)
+
+    def _within(self, rank_N: Tensor, cluster_N: Tensor) -> Iterator[tuple[Tensor, int, Tensor]]:
+        """The rows of each cluster that has some, its number, and the words' places in it."""
+        for i, begin in enumerate(self.cutoffs):
             rows_M = (cluster_N == i + 1).nonzero()[:, 0]
             if len(rows_M):
-                yield rows_M, tail, rank_N[rows_M] - self.cutoffs[i]
-
-    def _tails(self) -> Iterator[Tail]:
-        for tail in self.tails:
-            assert isinstance(tail, Tail)
-            yield tail
+                yield rows_M, i, rank_N[rows_M] - begin
 
     def _ranked(self, counts_V: Tensor) -> Tensor:
         """The rank of every word: most frequent first, equal ones by number, forbidden ones last."""

@@ -116,12 +116,14 @@ def test_adaptive_head_agrees_with_torch():
     theirs = nn.AdaptiveLogSoftmaxWithLoss(256, 300, [50, 120], div_value=4.0, head_bias=True)
     ours = AdaptiveHead(256, 300, cutoffs=(50, 120))
     with torch.no_grad():
-        ours.frequent.weight_VD.copy_(theirs.head.weight[:50])
+        ours.words.frequent_VD.copy_(theirs.head.weight[:50])
         ours.cluster_CD.copy_(theirs.head.weight[50:])
         ours.bias_V.copy_(theirs.head.bias)
-        for mine, other in zip(ours.tails, theirs.tail, strict=True):
-            mine.project_DD.copy_(other[0].weight)
-            mine.weight_VD.copy_(other[1].weight)
+        for project_DD, weight_VD, other in zip(
+            ours.words.projects, ours.words.weights, theirs.tail, strict=True
+        ):
+            project_DD.copy_(other[0].weight)
+            weight_VD.copy_(other[1].weight)
     features_ND, ids_N = torch.randn(40, 256), torch.randint(0, 300, (40,))
     torch.testing.assert_close(ours.log_probs(features_ND), theirs.log_prob(features_ND))
     torch.testing.assert_close(ours.score(features_ND, ids_N), theirs(features_ND, ids_N).output)
@@ -144,11 +146,17 @@ def test_tied_clusters_are_the_softmax_over_their_words_embeddings():
         wanted_NV = torch.full((7, 60), -torch.inf)
         wanted_NV[:, order[:10]] = first_NV[:, :10]
         for i, (begin, end) in enumerate(((10, 30), (30, 59))):
-            bias_V = head.tails[i].bias_V[: end - begin]
+            bias_V = head.tail_bias_V[i][: end - begin]
             within_NV = (features_ND @ rows_VD[begin:end].T + bias_V).log_softmax(1)
             wanted_NV[:, order[begin:end]] = first_NV[:, 10 + i, None] + within_NV
         torch.testing.assert_close(head.log_probs(features_ND), wanted_NV)
-    assert {name for name, _ in head.named_parameters() if name.endswith("weight_VD")} == set()
+    ids_N = torch.arange(2, 9)
+    torch.testing.assert_close(head.score(features_ND, ids_N), wanted_NV[range(7), ids_N])
+    (wanted_VE,) = torch.autograd.grad(
+        -head.log_probs(features_ND)[range(7), ids_N].sum(), embedding.weight_VE
+    )
+    (found_VE,) = torch.autograd.grad(head.loss(features_ND, ids_N), embedding.weight_VE)
+    torch.testing.assert_close(found_VE, wanted_VE)
 
 
 @pytest.mark.parametrize("words", [6, 7, 20, 500, 33278])
