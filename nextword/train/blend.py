@@ -28,7 +28,7 @@ from nextword.train.calibrate import in_time
 from nextword.train.conditions import Conditions
 from nextword.train.ids import Text
 from nextword.train.learn import Metrics, learn_neural
-from nextword.train.pieces import Draft, cut_best
+from nextword.train.pieces import Draft, count, cut_best, with_held_out
 from nextword.train.saved import Trained
 from nextword.train.settings import RunSettings, changed, is_neural, plan
 from nextword.train.source import Source
@@ -50,14 +50,17 @@ def fit_mixture(
         _draft(each, source, valid, conditions) for each in _open_settings(settings, source, conditions)
     ]
     settings, text, held_out, parts = yield from cut_best(drafts, part_settings)
+    if valid.was_held_out:
+        conditions.clock.keep("again", sum(part.facts.seconds for part in parts))
     parts = [*parts, *(yield from _neural_parts(settings, text, held_out, parts, conditions))]
     conditions.clock.drop("mix")
     weighed = yield from weigh(parts, HeldOut.of(held_out), conditions)
     model: Any = settings.model
     if model.alone and weighed.best is not None:
-        yield Done(parts[weighed.best])
-        return
-    yield Done(_mixture(settings, parts, weighed, text, folder, began))
+        parts = [parts[weighed.best]]
+    if valid.was_held_out:
+        parts = yield from _counted_again(parts, with_held_out(text, held_out))
+    yield Done(parts[0] if len(parts) == 1 else _mixture(settings, parts, weighed, text, folder, began))
 
 
 def _open_settings(settings: RunSettings, source: Source, conditions: Conditions) -> list[RunSettings]:
@@ -117,6 +120,18 @@ def _neural_parts(
         part, model, told = yield from learn_neural(part, text, held_out, within, metrics)
         about = facts.collect(settings.train.seed, text.facts, time.perf_counter() - began, told)
         made.append(Trained(part, model, text.tokenizer, about, metrics))
+    return made
+
+
+def _counted_again(parts: Sequence[Trained], text: Text) -> Generator[Event, None, list[Trained]]:
+    """Count models of the whole text: once they are weighed, what was held out is text like any other."""
+    made: list[Trained] = []
+    for part in parts:
+        if is_neural(part.settings.find_family()):
+            made.append(part)
+        else:
+            yield Stage(f"{part.settings.name}: learn the whole text")
+            made.append((yield from count(part.settings, text)))
     return made
 
 

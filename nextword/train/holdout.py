@@ -50,6 +50,11 @@ class Part(Source):
         return None if self._held_out else self._whole.size
 
     @property
+    def was_held_out(self) -> bool:
+        """The end of the text was."""
+        return self._held_out
+
+    @property
     def digest(self) -> str:
         """SHA-256 of the part that was read last."""
         return self._hash.hexdigest()

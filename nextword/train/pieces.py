@@ -85,11 +85,21 @@ def _cut(
     for part in part_settings(settings, text.facts.bytes):
         if not is_neural(part.find_family()):
             yield Stage(f"{part.name}: learn")
-            parts.append((yield from _count(part, text)))
+            parts.append((yield from count(part, text)))
     return Cut(settings, text, held_out, parts)
 
 
-def _count(settings: RunSettings, text: Text) -> Generator[Event, None, Trained]:
+def with_held_out(text: Text, held_out: Sequence[Encoded]) -> Text:
+    """The text with the end that was held out of it."""
+    ids = np.concatenate([text.ids, *(np.asarray(piece.ids, text.ids.dtype) for piece in held_out)])
+    sums = {
+        name: getattr(text.facts, name) + sum(getattr(piece, name) for piece in held_out)
+        for name in ("bytes", "words", "tokens", "sequences", "unknown")
+    }
+    return replace(text, ids=ids, facts=replace(text.facts, **sums))
+
+
+def count(settings: RunSettings, text: Text) -> Generator[Event, None, Trained]:
     """A count model, trained."""
     began, seed = time.perf_counter(), settings.train.seed
     metrics: Metrics = []

@@ -54,6 +54,11 @@ class Source:
         return self.size
 
     @property
+    def was_held_out(self) -> bool:
+        """Whether it was cut from the text to learn from, so that in the end it may be learned from, too."""
+        return False
+
+    @property
     def digest(self) -> str:
         """SHA-256 of the text that was read last."""
         return self._reader.digest

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from nextword.core.contracts import Block
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done
 from nextword.core.newrun import new_run
@@ -16,6 +17,7 @@ from nextword.train.blend import part_settings
 from nextword.train.budget import Clock
 from nextword.train.conditions import Conditions
 from nextword.train.fit import fit
+from nextword.train.holdout import hold_out
 from nextword.train.settings import plan
 from nextword.train.source import Source
 
@@ -72,3 +74,22 @@ def test_a_part_that_does_as_well_alone_is_kept_alone(tmp_path):
     sets = {"model.alone": True, "model.models": ("ngram", "ngram")}
     *_, done = fit(plan("mixture", tokenizer="words", sets=sets), source, valid)
     assert done.result.settings.family == "ngram"
+
+
+def test_count_models_learn_the_held_out_end_of_the_text_once_they_are_weighed(tmp_path):
+    (tmp_path / "text.txt").write_text(LINES * 60 + "some log ate the sad sea\n" * 9)
+    source, valid = hold_out([tmp_path / "text.txt"], DataSettings())
+    sets = {"model.alone": True, "model.models": ("ngram", "ngram")}
+    settings = plan("mixture", tokenizer="characters", sets=sets)
+    *_, done = fit(settings, source, valid)
+    *_, without = fit(plan("ngram", tokenizer="characters", sets={"model.order": 8}), source)
+    whole = Source.for_training([tmp_path / "text.txt"], DataSettings())
+    *_, alone = fit(plan("ngram", tokenizer="characters", sets={"model.order": 8}), whole)
+    assert done.result.facts.data.words == alone.result.facts.data.words
+    assert news(done.result) < 0.5 * news(without.result)
+
+
+def news(trained):
+    """Nats per letter of what only the end of the text says."""
+    lines = [Block(b"some log ate the sad sea\n", True, "", 1)]
+    return evaluate(trained.model, trained.tokenizer, lines).nll
