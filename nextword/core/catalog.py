@@ -86,6 +86,12 @@ SLOTS: dict[str, dict[str, str]] = {
         "identity": "nextword.blocks.activations:identity",
     },
     "embedding": {},
+    # Memories beside a model: objects with the protocol of `models.memory.Kind`.
+    "memory": {
+        "cache": "nextword.models.cache:CACHE",
+        "recent": "nextword.models.recent:RECENT",
+        "neighbours": "nextword.models.neighbours:NEIGHBOURS",
+    },
     # Output layers: classes (width, vocab_size, forbidden, embedding_VE), see `models.network.Head`.
     "head": {
         "softmax": "nextword.blocks.heads:SoftmaxHead",

@@ -1,35 +1,55 @@
-"""The family `mixture` as loading and saving see it: a run that holds its components, each in a folder.
+"""The family `mixture` as loading and saving see it: a run that holds its members, each in a folder.
 
-A mixture is made of runs and not of text; `nextword mix` does that. What it holds is a copy, so that it
-stands alone when its components go.
+A mixture is made of runs and memories and not of text; `nextword mix` does that. What it holds is a copy, so
+that it stands alone when its members go.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from nextword.core import catalog, config
-from nextword.core.contracts import Array, LanguageModel, Tokenizer
+from nextword.core.contracts import Array, LanguageModel, State, Tokenizer
 from nextword.core.errors import ConfigError, DamagedError
 from nextword.core.events import Event
 from nextword.core.family import Budget, Family
 from nextword.core.manifest import Manifest
 from nextword.core.runfolder import NewRun, RunFolder
+from nextword.models.members import Attached, Member, together
+from nextword.models.memory import Kind, Part
 from nextword.models.mixture import Mixture, MixtureSettings
 
 _CONFIG, _TOKENIZER = "config.toml", "tokenizer.json"
 
 
 class SavedMixture(Mixture):
-    """A mixture that knows the run folders of its components."""
+    """A mixture that knows the folders of its members, some of which may be memories of others."""
 
     def __init__(
-        self, models: list[LanguageModel], weights: tuple[float, ...], parts: list[RunFolder]
+        self, members: Sequence[Member], weights: Sequence[float], parts: Sequence[RunFolder]
     ) -> None:
-        super().__init__(models, weights)
-        self.parts = parts
+        if len(members) != len(weights):
+            raise ConfigError(
+                f"a mixture of {len(members)} models has {len(weights)} weights; give one a model"
+            )
+        groups = together(members, weights)
+        super().__init__([group.model for group in groups], [group.weight for group in groups])
+        self.members, self.parts = list(members), list(parts)
+        self.numbers = [number for group in groups for number in group.numbers]
+
+    @property
+    def told(self) -> list[str]:
+        """What each memory is, in a phrase; empty for other members."""
+        return [member.told if isinstance(member, Attached) else "" for member in self.members]
+
+    def explain(self, state: State, word: int, top: int = 5) -> list[Part]:
+        """What every member says about a word in the only row, in the order of the members."""
+        found = super().explain(state, word, top)
+        if len(found) != len(self.numbers):  # a part that is a mixture tells of its own
+            return found
+        return [part for _, part in sorted(zip(self.numbers, found, strict=True), key=lambda pair: pair[0])]
 
 
 class MixtureFamily:
@@ -57,24 +77,39 @@ class MixtureFamily:
     def load(self, folder: RunFolder, settings: MixtureSettings, tokenizer: Tokenizer) -> SavedMixture:
         """Load every component by its own family."""
         parts = [_part(folder, number) for number in range(1, len(settings.weights) + 1)]
-        models = [load_part(part, tokenizer) for part in parts]
+        of = settings.of or (0,) * len(parts)
+        members = [load_part(part, tokenizer, number) for part, number in zip(parts, of, strict=True)]
         try:
-            return SavedMixture(models, settings.weights, parts)
+            return SavedMixture(members, settings.weights, parts)
         except ConfigError as error:
             raise DamagedError(f"'{folder.path}': {error}") from error
 
 
-def load_part(part: RunFolder, tokenizer: Tokenizer) -> LanguageModel:
-    """The model of a component; its settings stand in its own ``config.toml``."""
+def load_part(part: RunFolder, tokenizer: Tokenizer, of: int = 0) -> Member:
+    """The model or memory of a component; its settings stand in its own ``config.toml``.
+
+    ``of``: the number, from 1, of the member whose features a memory reads; 0: none.
+    """
     place = str(part.path / _CONFIG)
     try:
         tree = config.parse_toml(part.read_text(_CONFIG), place)
+        if "memory" in tree:
+            return _memory(part, tree, tokenizer, of)
         family = cast(Family, catalog.find("model", str(tree.get("family"))))
         given = config.flatten({"model": tree.get("model", {})})
         settings = config.build({"model": family.Settings}, given)["model"]
     except ConfigError as error:
         raise DamagedError(f"{place}: {error}") from error
     return family.load(part, settings, tokenizer)
+
+
+def _memory(part: RunFolder, tree: dict[str, Any], tokenizer: Tokenizer, of: int) -> Attached:
+    """A memory, with the place of the member whose features it reads."""
+    kind = cast(Kind, catalog.find("memory", str(tree.get("kind"))))
+    settings = config.build({"memory": kind.Settings}, config.flatten({"memory": tree["memory"]}))["memory"]
+    if kind.reads_features != (of > 0):
+        raise ConfigError(f"the memory '{kind.name}' reads the features of member {of}, which cannot be")
+    return Attached(kind.load(part, settings, tokenizer), of - 1 if of else None, kind.describe(settings))
 
 
 def _part(folder: RunFolder, number: int) -> RunFolder:

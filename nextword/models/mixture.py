@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from nextword.core.contracts import START, Array, Carrier, LanguageModel, Packed
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.settings import Settings
 from nextword.models.distributions import Floats, as_numpy
+from nextword.models.evidence import explain
+from nextword.models.memory import Part
 
 
 class MixtureSettings(Settings):
@@ -26,6 +28,9 @@ class MixtureSettings(Settings):
 
     runs: tuple[str, ...] = Field((), description="run folders of the components")
     weights: tuple[float, ...] = Field((), description="one weight a run; they sum to 1")
+    of: tuple[int, ...] = Field(
+        (), description="for each run that is a memory, the number of the run it looks into; 0: none"
+    )
     models: tuple[str, ...] = Field(
         ("ngram-good-turing", "lstm"), description="with --minutes: models that are trained and mixed"
     )
@@ -39,6 +44,8 @@ class MixtureSettings(Settings):
             raise ValueError(f"{len(self.weights)} weights for {len(self.runs)} runs; give one weight a run")
         if self.weights and (min(self.weights) < 0 or abs(sum(self.weights) - 1) > 1e-6):
             raise ValueError(f"the weights {self.weights} must not be negative and must sum to 1")
+        if self.of and (len(self.of) != len(self.runs) or min(self.of) < 0 or max(self.of) > len(self.runs)):
+            raise ValueError(f"'of' is {self.of}; give the number of a run, or 0, for each of them")
         return self
 
 
@@ -98,6 +105,14 @@ class Mixture:
             model.carry(part) if isinstance(model, Carrier) else model.start(rows)
             for model, part in zip(self.models, state, strict=True)
         )
+
+    def explain(self, state: State, word: int, top: int = 5) -> list[Part]:
+        """What every part says about a word in the only row."""
+        found = []
+        for weight, model, part in zip(self.weights, self.models, state, strict=True):
+            for each in explain(model, part, word, top):
+                found.append(replace(each, weight=float(weight) * each.weight))
+        return found
 
     def deterministic(self) -> AbstractContextManager[Any]:
         """While it lasts, every component computes the same numbers from the same words, to the last bit."""

@@ -139,19 +139,36 @@ class NeuralLanguageModel:
     ) -> tuple[Tensor, NeuralState]:
         """All positions at once: the feature before each word says how likely it was."""
         ids_BT, lengths_B = self._ids(ids_BT), self._ids(lengths_B)
+        before_BTD, after = self.read(ids_BT, lengths_B, state)
+        return self.score_features(before_BTD, ids_BT, lengths_B), after
+
+    @torch.inference_mode()
+    def read(
+        self, ids_BT: Array, lengths_B: Array, state: NeuralState | None = None
+    ) -> tuple[Tensor, NeuralState]:
+        """``before_BTD``, the feature before each word: what is known when it is predicted; the state after.
+
+        Memories take it as their key. What stands past a row's length is anything finite.
+        """
+        ids_BT, lengths_B = self._ids(ids_BT), self._ids(lengths_B)
         B, T = ids_BT.shape
         state = self.start(B) if state is None else state
         if T == 0:
-            return torch.zeros(B, 0), state
+            return state.feature_BD[:, None][:, :0], state
         is_full = bool((lengths_B == T).all())
         features_BTD, inner = self.network.read(ids_BT, state.inner, None if is_full else lengths_B)
         before_BTD = torch.cat([state.feature_BD[:, None], features_BTD[:, :-1]], dim=1)
-        real_BT = torch.arange(T, device=ids_BT.device) < lengths_B[:, None]
-        logp_BT = torch.zeros(B, T, device=ids_BT.device)
-        logp_BT[real_BT] = self._head.score(before_BTD[real_BT], ids_BT[real_BT])
         last_BD = features_BTD[torch.arange(B), (lengths_B - 1).clamp(min=0)]
         feature_BD = torch.where(lengths_B[:, None] > 0, last_BD, state.feature_BD)
-        return logp_BT, NeuralState(inner, feature_BD)
+        return before_BTD, NeuralState(inner, feature_BD)
+
+    @torch.inference_mode()
+    def score_features(self, before_BTD: Tensor, ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
+        """``logp_BT`` of the words from the features before them; 0 past a row's length."""
+        real_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device) < lengths_B[:, None]
+        logp_BT = torch.zeros(*ids_BT.shape, device=ids_BT.device)
+        logp_BT[real_BT] = self._head.score(before_BTD[real_BT], ids_BT[real_BT])
+        return logp_BT
 
     @torch.inference_mode()
     def reorder(self, state: NeuralState, rows_B: Array) -> NeuralState:

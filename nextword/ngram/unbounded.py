@@ -165,7 +165,7 @@ class UnboundedModel:
         begun = ids.size > 0 and int(ids[0, 0]) == START
         ids = ids[:, 1:] if begun else ids
         state = self.score(ids, np.array([ids.shape[1]]), self.start(1, begin=begun))[1]
-        words, counts = self._followers(*(int(x) for x in state.long_B3[0]))
+        words, counts = self.followers(*(int(x) for x in state.long_B3[0]))
         best = np.lexsort((words, -counts))[:top]
         found = list(zip(words[best].tolist(), counts[best].astype(int).tolist(), strict=True))
         return Evidence(int(state.long_B3[0, 2]), int(counts.sum()), found)
@@ -193,7 +193,8 @@ class UnboundedModel:
         if ids.size and (ids.min() < 0 or ids.max() >= self.vocab_size):
             raise ValueError(f"word ids must be in 0 … {self.vocab_size - 1}")
 
-    def _followers(self, low: int, high: int, length: int) -> tuple[Array, Array]:
+    def followers(self, low: int, high: int, length: int) -> tuple[Array, Array]:
+        """The words after a match (its suffixes and its length; 0: any place), and how often each comes."""
         if length:
             return self.text.followers(low, high, length)
         words = np.flatnonzero(self.counts_V)
@@ -205,7 +206,7 @@ class UnboundedModel:
         p_V: Array = self.unigrams_V.copy()
         if self.alone:
             if length:
-                words, counts = self._followers(int(long_3[0]), int(long_3[1]), length)
+                words, counts = self.followers(int(long_3[0]), int(long_3[1]), length)
                 p_V[:] = 0.0
                 p_V[words] = counts / counts.sum()
             return p_V
@@ -214,7 +215,7 @@ class UnboundedModel:
         if length > self.levels:
             contexts.append((int(long_3[0]), int(long_3[1]), length))
         for low, high, k in contexts:
-            words, counts = self._followers(low, high, k)
+            words, counts = self.followers(low, high, k)
             total = counts.sum() + self.kind * len(words)
             D = self.discounts[min(k, self.levels + 1) - 1]
             p_V *= (self.kind + D) * len(words) / total

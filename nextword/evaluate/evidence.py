@@ -1,0 +1,145 @@
+"""The evidence behind every token of a text: which members, cached words and neighbours gave its probability.
+
+"External memory" [MAUSAM "What is missing in Transformers?"]: what is looked up can be shown. A text is read
+as `eval` reads it; for each token, what each member of the model says, and what it has seen to say so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from nextword.core.contracts import START, Block, Carrier, LanguageModel, State, Tokenizer
+from nextword.models.evidence import explain
+from nextword.models.memory import Part, Witness
+
+SHOWN = 6  # words of context that are shown
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A place where the word stood before, and its share of the member's probability."""
+
+    context: str  # the words before it there
+    weight: float
+    back: int | None = None  # in this text, so many words ago
+    place: int | None = None  # or at this place of the stored text
+    count: int | None = None  # how often the training text has the context
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one member says: it adds ``share`` = weight · probability to the probability of the token."""
+
+    name: str
+    weight: float
+    probability: float
+    share: float
+    context: int | None = None  # how many of the last words the member has found in its text
+    seen: tuple[Seen, ...] = ()
+
+
+@dataclass(frozen=True)
+class TokenEvidence:
+    """One token, its probability, and who gave how much of it."""
+
+    line: int
+    text: str
+    probability: float
+    said: tuple[Said, ...]
+
+    @property
+    def logprob(self) -> float:
+        """log p, natural."""
+        return math.log(self.probability) if self.probability > 0 else -math.inf
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    def brief(self) -> str:
+        """On one line: every member's share, and the strongest places behind it."""
+        return "; ".join(_brief(each) for each in self.said if each.share > 0)
+
+    def __str__(self) -> str:
+        lines = [f"{self.text}  p = {self.probability:.6f}"]
+        for each in self.said:
+            lines.append(f"  {each.name}: {each.weight:.3f} x {each.probability:.6f} = {each.share:.6f}")
+            lines += [f"    {seen.weight:.4f}  {_place(seen)}" for seen in each.seen]
+        return "\n".join(lines)
+
+
+def evidence(
+    model: LanguageModel, tokenizer: Tokenizer, text: str, top: int = 5, names: Sequence[str] = ()
+) -> list[TokenEvidence]:
+    """The evidence for every token of a text; ``names``: what the members of a mixture are called.
+
+    ``top``: places that are shown for each member. Works with every model: one without members or memories
+    tells its probability alone.
+    """
+    return list(each_evidence(model, tokenizer, text, top, names))
+
+
+def each_evidence(
+    model: LanguageModel, tokenizer: Tokenizer, text: str, top: int = 5, names: Sequence[str] = ()
+) -> Iterator[TokenEvidence]:
+    """`evidence`, token by token."""
+    block = Block(text.encode("utf-8", "surrogatepass"), True, "the text")
+    state: State = None
+    read: list[int] = []  # START left out
+    line = 0
+    for piece in tokenizer.encode_blocks([block]):
+        begins = None if piece.documents is None else set(piece.documents)
+        for at, word in enumerate(np.asarray(piece.ids).tolist()):
+            if word == START:
+                line += 1
+                goes_on = begins is not None and at not in begins and state is not None
+                state = model.carry(state) if goes_on and isinstance(model, Carrier) else model.start(1)
+                continue
+            parts = _named(explain(model, state, word, top), names)
+            said = tuple(_said(part, read, tokenizer) for part in parts)
+            total = math.fsum(each.share for each in said)
+            yield TokenEvidence(line, tokenizer.piece(word), total, said)
+            state = model.score(np.array([[word]]), np.array([1]), state)[1]
+            read.append(word)
+
+
+def _named(parts: Sequence[Part], names: Sequence[str]) -> list[tuple[str, Part]]:
+    known = names if len(names) == len(parts) else [part.name for part in parts]
+    return list(zip(known, parts, strict=True))
+
+
+def _said(named: tuple[str, Part], read: list[int], tokenizer: Tokenizer) -> Said:
+    name, part = named
+    seen = tuple(_seen(witness, part, read, tokenizer) for witness in part.witnesses)
+    return Said(name, part.weight, part.probability, part.share, part.context, seen)
+
+
+def _seen(witness: Witness, part: Part, read: list[int], tokenizer: Tokenizer) -> Seen:
+    """A witness with the words before it: of this text, of the stored one, or those that were matched."""
+    words: Sequence[int] = witness.context
+    if witness.back is not None:
+        at = len(read) - witness.back
+        words = read[max(0, at - SHOWN) : max(0, at)]
+    elif part.context:
+        words = read[-min(part.context, SHOWN) :]
+    context = " ".join(tokenizer.piece(word) for word in words[-SHOWN:])
+    return Seen(context, witness.weight, witness.back, witness.place, witness.count)
+
+
+def _place(seen: Seen) -> str:
+    """Where that is, for people."""
+    if seen.back is not None:
+        return f"'{seen.context}' {seen.back:,} words ago"
+    if seen.place is not None:
+        return f"'{seen.context}' at word {seen.place:,} of the stored text"
+    return f"'{seen.context}', which the training text has {seen.count or 0:,} times"
+
+
+def _brief(said: Said) -> str:
+    places = ", ".join(f"{seen.weight:.3f} {_place(seen)}" for seen in said.seen[:2])
+    return f"{said.name} {said.share:.4f}" + (f" ({places})" if places else "")

@@ -1,0 +1,169 @@
+"""The neural cache: words that followed like states in the last few thousand words are likely again.
+
+Grave, Joulin, Usunier 2017, "Improving neural language models with a continuous cache":
+
+    p_cache(w) ∝ Σ_{i<t} 1[w = x_i] exp(θ h_i · h_t)
+
+with h_i the feature before the word x_i, over the last N words of the same text. θ = 0 counts words.
+Nothing is learned, and any network serves. "External memory" [MAUSAM "What is missing in Transformers?"].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from nextword.core.contracts import Tokenizer
+from nextword.core.runfolder import RunFolder
+from nextword.core.settings import Settings
+from nextword.models.memory import Witness
+
+HELD = 1 << 22  # products of features that are held at once
+
+
+class CacheSettings(Settings):
+    """How much is remembered, and how sharply it is looked up."""
+
+    size: int = Field(2000, ge=1, le=1_000_000, description="words that are remembered, N")
+    theta: float = Field(0.3, ge=0, description="sharpness θ of the look-up; 0: all words count the same")
+
+
+class CacheState(NamedTuple):
+    """The last words and the feature before each, the newest at the right; ``count_B`` of them are real."""
+
+    words_BM: Tensor
+    keys_BMD: Tensor
+    count_B: Tensor
+
+
+class NeuralCache:
+    """A `models.memory.Memory` of the last N words."""
+
+    name = "cache"
+
+    def __init__(self, settings: CacheSettings) -> None:
+        self.size, self.theta = settings.size, settings.theta
+
+    def start(self, batch: int) -> CacheState:
+        """Empty caches; the width of features is known with the first of them."""
+        none_BM = torch.zeros(batch, 0, dtype=torch.int64)
+        return CacheState(none_BM, torch.zeros(batch, 0, 0), torch.zeros(batch, dtype=torch.int64))
+
+    def next(self, feature_BD: Tensor, state: CacheState, vocab_size: int) -> tuple[Tensor, Tensor]:
+        """The weights of the remembered words, added up for each word."""
+        weight_BM = self._weights(feature_BD, state)
+        p_BV = torch.zeros(len(feature_BD), vocab_size, dtype=weight_BM.dtype, device=weight_BM.device)
+        p_BV.scatter_add_(1, state.words_BM.to(p_BV.device), weight_BM)
+        return p_BV.log(), (state.count_B > 0).to(p_BV.device)
+
+    def score(
+        self, before_BTD: Tensor, ids_BT: Tensor, lengths_B: Tensor, state: CacheState
+    ) -> tuple[Tensor, Tensor, CacheState]:
+        """Some words at a time: one product of their features with all keys that one of them may look at."""
+        words_BS, keys_BSD = self._joined(before_BTD, ids_BT, state)
+        M, (B, T) = state.words_BM.shape[1], ids_BT.shape
+        empty_B = M - state.count_B.to(ids_BT.device)  # so many places at the left hold nothing
+        logp_BT = torch.full((B, T), -torch.inf, device=ids_BT.device)
+        for at in _pieces(T, max(1, B * min(self.size + M, M + T))):
+            first, end = max(0, M + at.start - self.size), M + at.stop - 1  # keys that are looked at
+            dots_BQK = torch.bmm(before_BTD[:, at].float(), keys_BSD[:, first:end].transpose(1, 2))
+            now_Q1 = torch.arange(M + at.start, M + at.stop, device=ids_BT.device)[:, None]
+            place_K = torch.arange(first, end, device=ids_BT.device)
+            band_QK = (place_K < now_Q1) & (place_K >= now_Q1 - self.size)
+            seen_BQK = band_QK & (place_K >= empty_B[:, None, None])
+            same_BQK = words_BS[:, None, first:end] == ids_BT[:, at, None]
+            logp_BT[:, at] = _share(dots_BQK.mul_(self.theta), seen_BQK, same_BQK)
+        says_BT = state.count_B.to(ids_BT.device)[:, None] + torch.arange(T, device=ids_BT.device) > 0
+        return logp_BT, says_BT, self._last(words_BS, keys_BSD, lengths_B, state)
+
+    def read(self, before_BTD: Tensor, ids_BT: Tensor, lengths_B: Tensor, state: CacheState) -> CacheState:
+        """Remember the words; the oldest are forgotten."""
+        return self._last(*self._joined(before_BTD, ids_BT, state), lengths_B, state)
+
+    def reorder(self, state: CacheState, rows_B: Tensor) -> CacheState:
+        """These rows."""
+        return CacheState(*(part[rows_B.to(part.device)] for part in state))
+
+    def witnesses(self, feature_BD: Tensor, state: CacheState, word: int, top: int) -> tuple[Witness, ...]:
+        """Where in the cache the word stands, and with what weight."""
+        weight_M, M = self._weights(feature_BD, state)[0], state.words_BM.shape[1]
+        weight_M = torch.where(state.words_BM[0].to(weight_M.device) == word, weight_M, 0.0)
+        best = torch.topk(weight_M, min(top, M))
+        return tuple(
+            Witness(word, weight, back=M - at)
+            for weight, at in zip(best.values.tolist(), best.indices.tolist(), strict=True)
+            if weight > 0
+        )
+
+    def _weights(self, feature_BD: Tensor, state: CacheState) -> Tensor:
+        """exp(θ h_i · h_t) over all i, as shares; 0 where there is nothing."""
+        M, device = state.words_BM.shape[1], feature_BD.device
+        if M == 0:
+            return torch.zeros(len(feature_BD), 0, device=device)
+        dots_BM = torch.einsum("bmd,bd->bm", state.keys_BMD, feature_BD.float()).mul_(self.theta)
+        seen_BM = torch.arange(M, device=device) >= M - state.count_B.to(device)[:, None]
+        weight_BM = torch.softmax(dots_BM.masked_fill_(~seen_BM, -torch.inf), dim=1)
+        return torch.where(seen_BM, weight_BM, 0.0)  # a row without anything is not a number
+
+    def _joined(self, before_BTD: Tensor, ids_BT: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
+        """What is remembered, then the words to come."""
+        if state.words_BM.shape[1] == 0:
+            return ids_BT, before_BTD.float()
+        words_BS = torch.cat([state.words_BM, ids_BT], dim=1)
+        return words_BS, torch.cat([state.keys_BMD, before_BTD.float()], dim=1)
+
+    def _last(self, words_BS: Tensor, keys_BSD: Tensor, lengths_B: Tensor, state: CacheState) -> CacheState:
+        """The last N of each row that are real, the newest at the right."""
+        count_B = (state.count_B.to(lengths_B.device) + lengths_B).clamp(max=self.size)
+        M = int(count_B.max()) if len(count_B) else 0
+        ends_B = state.words_BM.shape[1] + lengths_B
+        if bool((ends_B == words_BS.shape[1]).all()):
+            first = words_BS.shape[1] - M
+            keys_BMD = keys_BSD[:, first:].clone() if first else keys_BSD
+            return CacheState(words_BS[:, first:].clone(), keys_BMD, count_B)
+        places_BM = (ends_B[:, None] - M + torch.arange(M, device=ends_B.device)).clamp(min=0)
+        keys_BMD = keys_BSD.gather(1, places_BM[..., None].expand(-1, -1, keys_BSD.shape[2]))
+        return CacheState(words_BS.gather(1, places_BM), keys_BMD, count_B)
+
+
+def _pieces(length: int, row: int) -> Iterator[slice]:
+    """Positions in pieces, so that not too many products are held."""
+    size = max(1, min(256, HELD // row))
+    for at in range(0, length, size):
+        yield slice(at, min(at + size, length))
+
+
+def _share(dots_BQK: Tensor, seen_BQK: Tensor, same_BQK: Tensor) -> Tensor:
+    """log of the share of exp(dots) that belongs to the word; log 0 where nothing does."""
+    dots_BQK.masked_fill_(~seen_BQK, -torch.inf)
+    if dots_BQK.shape[2] == 0:  # the first word of a text
+        return dots_BQK.new_full(dots_BQK.shape[:2], -torch.inf)
+    top_BQ1 = dots_BQK.amax(dim=2, keepdim=True)
+    top_BQ1 = torch.where(torch.isinf(top_BQ1), 0.0, top_BQ1)
+    weight_BQK = dots_BQK.sub_(top_BQ1).exp_()
+    total_BQ = weight_BQK.sum(dim=2)
+    hit_BQ = weight_BQK.mul_(same_BQK).sum(dim=2)
+    return torch.where(hit_BQ > 0, (hit_BQ / total_BQ).log(), -torch.inf)
+
+
+class CacheKind:
+    """The neural cache as loading sees it."""
+
+    name = "cache"
+    Settings = CacheSettings
+    reads_features = True
+
+    def load(self, folder: RunFolder, settings: CacheSettings, tokenizer: Tokenizer) -> NeuralCache:
+        """It holds nothing but its settings."""
+        return NeuralCache(settings)
+
+    def describe(self, settings: CacheSettings) -> str:
+        """One phrase."""
+        return f"a neural cache of the last {settings.size:,} words, θ = {settings.theta:.4g}"
+
+
+CACHE = CacheKind()

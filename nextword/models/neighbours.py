@@ -1,0 +1,139 @@
+"""Nearest neighbours as a language model: what followed in the most similar places of a stored text.
+
+Khandelwal et al. 2020, "Generalization through memorization: nearest neighbor language models":
+
+    p_kNN(w) ∝ Σ_{(k_i, v_i) among the k nearest} 1[w = v_i] exp(-|k_i - h_t|² / τ)
+
+with k_i the network's feature before the word v_i of the stored text. Retrieval at the distribution, where
+[MAUSAM "Retrieval"] retrieves whole sentences (Guu et al. 2018).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from nextword.core.contracts import State, Tokenizer
+from nextword.core.errors import DamagedError
+from nextword.core.runfolder import RunFolder
+from nextword.core.settings import Settings
+from nextword.models.memory import Witness
+from nextword.models.nearest import ExactSearch, Search, open_index
+
+KEYS, WORDS, INDEX = "keys.npy", "words.npy", "index.usearch"
+SHOWN = 8  # words before a neighbour that are shown
+
+
+class NeighboursSettings(Settings):
+    """How many neighbours, how sharply they are weighed, and how they are found."""
+
+    k: int = Field(64, ge=1, le=4096, description="neighbours that are looked at, k")
+    temperature: float = Field(10.0, gt=0, description="τ: distances are divided by it")
+    search: Literal["exact", "approximate"] = Field(
+        "exact", description="exact: every key is looked at; approximate: by an index (extra 'memory')"
+    )
+    words: int = Field(0, ge=0, description="words of the text that are stored, from its beginning; 0: all")
+    numbers: Literal["float16", "float32"] = Field("float16", description="type of the stored features")
+
+
+class Neighbours:
+    """A `models.memory.Memory` of a stored text; it has no state, since features are all it needs."""
+
+    name = "neighbours"
+
+    def __init__(self, settings: NeighboursSettings, words_M: Any, search: Search) -> None:
+        self.k, self.temperature = settings.k, settings.temperature
+        self.words_M, self.search = words_M, search
+
+    def start(self, batch: int) -> State:
+        """Nothing of the text that is read is remembered."""
+        return ()
+
+    def next(self, feature_BD: Tensor, state: State, vocab_size: int) -> tuple[Tensor, Tensor]:
+        """The weights of the neighbours, added up for each word."""
+        weight_BK, words_BK = self._weighed(feature_BD)
+        p_BV = torch.zeros(len(feature_BD), vocab_size).scatter_add_(1, words_BK, weight_BK)
+        device = feature_BD.device
+        return p_BV.log().to(device), torch.ones(len(feature_BD), dtype=torch.bool, device=device)
+
+    def score(
+        self, before_BTD: Tensor, ids_BT: Tensor, lengths_B: Tensor, state: State
+    ) -> tuple[Tensor, Tensor, State]:
+        """One search for all real words."""
+        real_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device) < lengths_B[:, None]
+        weight_NK, words_NK = self._weighed(before_BTD[real_BT])
+        logp_BT = torch.zeros(*ids_BT.shape, device=ids_BT.device)
+        p_N = torch.where(words_NK == ids_BT[real_BT].cpu()[:, None], weight_NK, 0.0).sum(dim=1)
+        logp_BT[real_BT] = p_N.log().to(ids_BT.device)
+        return logp_BT, torch.ones_like(real_BT), ()
+
+    def read(self, before_BTD: Tensor, ids_BT: Tensor, lengths_B: Tensor, state: State) -> State:
+        """Nothing to remember."""
+        return ()
+
+    def reorder(self, state: State, rows_B: Tensor) -> State:
+        """Nothing to reorder."""
+        return ()
+
+    def witnesses(self, feature_BD: Tensor, state: State, word: int, top: int) -> tuple[Witness, ...]:
+        """The neighbours that were followed by the word, with the words before them."""
+        distance_1K, at_1K = self.search.find(feature_BD[:1].cpu(), self.k)
+        weight_K = torch.softmax(-distance_1K[0] / self.temperature, dim=0).tolist()
+        found: list[Witness] = []
+        for weight, at in zip(weight_K, at_1K[0].tolist(), strict=True):
+            if int(self.words_M[at]) == word and len(found) < top:
+                context = tuple(int(each) for each in self.words_M[max(0, at - SHOWN) : at])
+                found.append(Witness(word, weight, place=at, context=context))
+        return tuple(found)
+
+    def _weighed(self, features_ND: Tensor) -> tuple[Tensor, Tensor]:
+        """exp(-distance / τ) of the nearest, as shares, and the words that follow them."""
+        distance_NK, at_NK = self.search.find(features_ND.cpu(), self.k)
+        words_NK = torch.from_numpy(np.asarray(self.words_M[at_NK.numpy()], np.int64))
+        return torch.softmax(-distance_NK / self.temperature, dim=1), words_NK
+
+
+class NeighboursKind:
+    """Neighbours as loading sees them."""
+
+    name = "neighbours"
+    Settings = NeighboursSettings
+    reads_features = True
+
+    def load(self, folder: RunFolder, settings: NeighboursSettings, tokenizer: Tokenizer) -> Neighbours:
+        """Map keys and words, and check that they fit together."""
+        keys_MD, words_M = mapped(folder.file(KEYS), 2), mapped(folder.file(WORDS), 1)
+        if len(keys_MD) != len(words_M) or not len(words_M) or keys_MD.dtype != np.dtype(settings.numbers):
+            raise DamagedError(
+                f"'{folder.path}' has {len(keys_MD):,} keys of {keys_MD.dtype} and {len(words_M):,} words, "
+                "which do not fit together; make the mixture again"
+            )
+        if int(words_M.min()) < 0 or int(words_M.max()) >= tokenizer.vocab_size:
+            raise DamagedError(f"{folder.path / WORDS} has words that do not exist; make the mixture again")
+        exact = settings.search == "exact"
+        search = ExactSearch(keys_MD) if exact else open_index(keys_MD, folder.file(INDEX))
+        return Neighbours(settings, words_M, search)
+
+    def describe(self, settings: NeighboursSettings) -> str:
+        """One phrase."""
+        how = "" if settings.search == "exact" else ", found approximately"
+        return f"the {settings.k} nearest neighbours in a stored text, τ = {settings.temperature:.4g}{how}"
+
+
+def mapped(path: Path, dimensions: int) -> Any:
+    """An array of a file, where it is; nothing in it can be code."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DamagedError(f"{path} is no array ({error}); make the mixture again") from error
+    if array.ndim != dimensions:
+        raise DamagedError(f"{path} has {array.ndim} dimensions, not {dimensions}; make the mixture again")
+    return array
+
+
+NEIGHBOURS = NeighboursKind()

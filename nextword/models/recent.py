@@ -1,0 +1,159 @@
+"""The plain cache: words that were read lately are likely again, whatever model stands beside it.
+
+Kuhn & De Mori 1990, "A cache-based natural language model": p(w) ∝ Σ_a d^a 1[w = x_{t-1-a}] over the last N
+words, d = 1 for plain counts, less for a memory that fades. It needs no network and no torch; the neural
+cache (`models.cache`) with θ = 0 is the same with d = 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from nextword.core.contracts import START, UNKNOWN, Array, State, Tokenizer
+from nextword.core.runfolder import RunFolder
+from nextword.core.settings import Settings
+from nextword.models.distributions import Floats, as_numpy
+from nextword.models.memory import Part, Witness
+
+Ints = npt.NDArray[np.int64]
+NOTHING = -1  # where no word stands
+HELD = 1 << 22  # comparisons of words that are held at once
+
+
+class RecentSettings(Settings):
+    """How much is remembered, and how fast it fades."""
+
+    size: int = Field(1000, ge=1, le=1_000_000, description="words that are remembered, N")
+    decay: float = Field(1.0, gt=0, le=1, description="weight of a word against the one read after it")
+
+
+class RecentState(NamedTuple):
+    """The last words, the newest at the right; ``count_B`` of them are real."""
+
+    words_BM: Ints
+    count_B: Ints
+
+
+class RecentWords:
+    """A LanguageModel of the last N words; the first word of a text can be anything."""
+
+    name = "recent"
+    is_probability = True
+    context = None
+
+    def __init__(self, settings: RecentSettings, vocab_size: int, closed: bool = False) -> None:
+        self.size, self.decay, self.vocab_size = settings.size, settings.decay, vocab_size
+        possible = np.ones(vocab_size, bool)
+        possible[[START, UNKNOWN] if closed else [START]] = False
+        self.even_V: Floats = possible / possible.sum()
+        self.fades_N: Floats = self.decay ** np.arange(self.size - 1, -1, -1.0)  # the newest is the last
+        self.totals_N: Floats = np.concatenate([[0.0], np.cumsum(self.fades_N[::-1])])  # of the last n words
+
+    def start(self, batch: int, source: Any = None, begin: bool = True) -> RecentState:
+        """Nothing was read."""
+        return RecentState(np.zeros((batch, 0), np.int64), np.zeros(batch, np.int64))
+
+    def carry(self, state: State) -> State:
+        """The next line of the document goes on."""
+        return state
+
+    def next(self, state: RecentState) -> Array:
+        """The weights of the words read lately."""
+        p_BV = np.tile(self.even_V, (len(state.count_B), 1))
+        for row, count in enumerate(state.count_B.tolist()):
+            if count:
+                words, fades = state.words_BM[row, -count:], self.fades_N[-count:]
+                p_BV[row] = np.bincount(words, fades, self.vocab_size) / self.totals_N[count]
+        with np.errstate(divide="ignore"):
+            return np.log(p_BV)
+
+    def step(self, ids_B: Array, state: RecentState) -> tuple[Array, RecentState]:
+        """Read one word per row."""
+        ids_B = as_numpy(ids_B, np.int64)
+        after = self._read(ids_B[:, None], np.ones(len(ids_B), np.int64), state)
+        return self.next(after), after
+
+    def score(
+        self, ids_BT: Array, lengths_B: Array, state: RecentState | None = None
+    ) -> tuple[Array, RecentState]:
+        """Some words at a time, each compared with the N before it."""
+        ids_BT, lengths_B = as_numpy(ids_BT, np.int64), as_numpy(lengths_B, np.int64)
+        B, T = ids_BT.shape
+        state = self.start(B) if state is None else state
+        count_BT = np.minimum(self.size, state.count_B[:, None] + np.arange(T))
+        N = max(1, int(count_BT.max(initial=0)))  # no word has more before it
+        before_BN = _right(state, N)
+        words_BS = np.concatenate([before_BN, ids_BT], axis=1)
+        windows_BTN = np.lib.stride_tricks.sliding_window_view(words_BS, N, axis=1)[:, :T]
+        hits_BT = np.empty((B, T))
+        size = max(1, HELD // max(1, B * N))
+        for at in range(0, T, size):
+            same_BQN = windows_BTN[:, at : at + size] == ids_BT[:, at : at + size, None]
+            hits_BT[:, at : at + size] = same_BQN.astype(np.float64) @ self.fades_N[-N:]
+        p_BT = np.where(
+            count_BT > 0, hits_BT / np.maximum(self.totals_N[count_BT], 1e-300), self.even_V[ids_BT]
+        )
+        real_BT = np.arange(T) < lengths_B[:, None]
+        with np.errstate(divide="ignore"):
+            return np.where(real_BT, np.log(p_BT), 0.0), self._read(ids_BT, lengths_B, state)
+
+    def reorder(self, state: RecentState, rows_B: Array) -> RecentState:
+        """These rows."""
+        rows_B = as_numpy(rows_B, np.int64)
+        return RecentState(state.words_BM[rows_B], state.count_B[rows_B])
+
+    def explain(self, state: RecentState, word: int, top: int = 5) -> list[Part]:
+        """Where the word stood lately, and with what weight."""
+        count = int(state.count_B[0])
+        if not count:
+            return [Part(self.name, 1.0, float(self.even_V[word]))]
+        weight_M = self.fades_N[-count:] * (state.words_BM[0, -count:] == word) / self.totals_N[count]
+        best = np.argsort(-weight_M, kind="stable")[:top]
+        found = tuple(
+            Witness(word, float(weight_M[at]), back=count - int(at)) for at in best if weight_M[at] > 0
+        )
+        return [Part(self.name, 1.0, float(weight_M.sum()), found)]
+
+    def _read(self, ids_BT: Ints, lengths_B: Ints, state: RecentState) -> RecentState:
+        """The last N words of each row that are real, the newest at the right."""
+        count_B = np.minimum(self.size, state.count_B + lengths_B)
+        M = int(count_B.max(initial=0))
+        words_BS = np.concatenate([state.words_BM, ids_BT], axis=1)
+        ends_B = state.words_BM.shape[1] + lengths_B
+        places_BM = np.maximum(ends_B[:, None] - M + np.arange(M), 0)
+        return RecentState(np.take_along_axis(words_BS, places_BM, axis=1), count_B)
+
+
+def _right(state: RecentState, size: int) -> Ints:
+    """The last words of each row at the right of so many places; `NOTHING` where there is none."""
+    B, M = state.words_BM.shape
+    found_BN = np.full((B, size), NOTHING)
+    kept = min(M, size)
+    if kept:
+        real_BM = np.arange(kept) >= kept - state.count_B[:, None]
+        found_BN[:, size - kept :] = np.where(real_BM, state.words_BM[:, M - kept :], NOTHING)
+    return found_BN
+
+
+class RecentKind:
+    """The plain cache as loading sees it."""
+
+    name = "recent"
+    Settings = RecentSettings
+    reads_features = False
+
+    def load(self, folder: RunFolder, settings: RecentSettings, tokenizer: Tokenizer) -> RecentWords:
+        """It holds nothing but its settings."""
+        return RecentWords(settings, tokenizer.vocab_size, tokenizer.closed)
+
+    def describe(self, settings: RecentSettings) -> str:
+        """One phrase."""
+        fades = "" if settings.decay == 1 else f", each weighing {settings.decay:g} of the one after it"
+        return f"a cache of the last {settings.size:,} words{fades}"
+
+
+RECENT = RecentKind()
