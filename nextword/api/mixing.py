@@ -1,74 +1,211 @@
-"""``mix``: several runs as one, weighted so that they predict a held-out text best."""
+"""``mix``: several runs and memories as one, weighted so that they predict a held-out text best."""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from nextword.api.events import finish
 from nextword.api.run import Run, load
-from nextword.core.contracts import START
+from nextword.core import catalog, config
+from nextword.core.contracts import START, Tokenizer
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Measure, Note, Stage
-from nextword.core.newrun import check_target, new_run
+from nextword.core.newrun import check_target, new_run, real_path
 from nextword.core.runfolder import RunFolder
 from nextword.core.runnames import default_name, mark_latest
 from nextword.evaluate.streams import Stream
+from nextword.models.members import Attached, Member
 from nextword.models.mixing import SavedMixture
 from nextword.models.mixture import MixtureSettings, tune_weights
 from nextword.train import saved
 from nextword.train.facts import collect
+from nextword.train.memories import Joined, Joining, Wanted
 from nextword.train.saved import Trained
 from nextword.train.settings import RunSettings, TrainSettings
 from nextword.train.source import Source
+from nextword.train.weighing import HeldOut
+
+Name = str | os.PathLike[str]
 
 
 def mix(
-    *runs: str | os.PathLike[str] | Run,
-    tune: str | os.PathLike[str],
-    out: str | os.PathLike[str] | None = None,
+    *runs: Name | Run,
+    tune: Name,
+    out: Name | None = None,
     overwrite: bool = False,
+    cache: int | None = None,
+    recent: int | None = None,
+    neighbours: Name | None = None,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
 ) -> Run:
-    """A mixture of saved runs with weights tuned on a text; saved in ``out`` (default: under ``runs/``)."""
-    made: Run = finish(mixing(runs, tune, out, overwrite=overwrite))
+    """A mixture of saved runs with weights tuned on a text; saved in ``out`` (default: under ``runs/``).
+
+    Memories join it: ``cache`` (a neural cache of at most so many words), ``recent`` (the same without a
+    network), ``neighbours`` (a text whose most similar places are looked up).
+    """
+    asked = Asked(cache, recent, neighbours, dict(set or {}))
+    made: Run = finish(mixing(runs, tune, out, overwrite=overwrite, asked=asked))
     return made
 
 
+class Asked:
+    """The memories of a command: checked before anything is read."""
+
+    def __init__(
+        self,
+        cache: int | None = None,
+        recent: int | None = None,
+        neighbours: Name | None = None,
+        sets: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.cache, self.recent, self.neighbours, self.sets = cache, recent, neighbours, dict(sets or {})
+        groups = {name: catalog.find("memory", name).Settings for name in self._names()}
+        for key in self.sets:
+            name = key.partition(".")[0]
+            if name in catalog.names("memory") and name not in groups:
+                raise ConfigError(f"'{key}' is set, and no such memory is asked for; add --{name}")
+        sizes = {
+            f"{name}.size": size for name, size in (("cache", cache), ("recent", recent)) if size is not None
+        }
+        config.build(groups, sizes, self.sets)
+
+    def __bool__(self) -> bool:
+        return any(each is not None for each in (self.cache, self.recent, self.neighbours))
+
+    def _names(self) -> list[str]:
+        given = {"cache": self.cache, "recent": self.recent, "neighbours": self.neighbours}
+        return [name for name, value in given.items() if value is not None]
+
+    def wanted(self, run: Run, source: Source | None) -> Wanted:
+        """With the text of the neighbours as ids."""
+        text = None if source is None else _encoded(run.tokenizer, source)
+        return Wanted(self.cache, self.recent, text, self.sets)
+
+
 def mixing(
-    runs: Sequence[str | os.PathLike[str] | Run],
-    tune: str | os.PathLike[str],
-    out: str | os.PathLike[str] | None = None,
+    runs: Sequence[Name | Run],
+    tune: Name,
+    out: Name | None = None,
     *,
     overwrite: bool = False,
+    asked: Asked | None = None,
 ) -> Iterator[Event]:
     """`mix` with its progress; the last event holds the run."""
-    if len(runs) < 2:
-        raise ConfigError("a mixture needs at least two runs; name another one")
+    asked = asked or Asked()
+    if len(runs) < 2 and not asked:
+        raise ConfigError("a mixture needs at least two runs, or a run and a memory; name another one")
     opened = [load(run) for run in runs]
-    folders = [_folder(run) for run in opened]
-    _check(opened, folders)
+    _check(opened, [_folder(run) for run in opened])
     target = default_name("mixture", os.fspath(tune)) if out is None else out
     check_target(target, overwrite)
     source = Source.for_reading([tune], opened[0].settings.data)
-    yield Stage("tune", len(opened), "models")
-    tuned = tune_weights(_logps(opened, source))
+    stored = (
+        None if asked.neighbours is None else Source.for_training([asked.neighbours], opened[0].settings.data)
+    )
+    with tempfile.TemporaryDirectory(prefix=".nextword-", dir=_beside(target)) as scratch:
+        text = _encoded(opened[0].tokenizer, source)
+        joined = yield from _joined(opened, text, Path(scratch), asked.wanted(opened[0], stored))
+        settings, figures = yield from _weighed(opened[0], joined)
+        weights: tuple[float, ...] = settings.model.weights  # type: ignore[attr-defined]
+        model = SavedMixture([each.member for each in joined], weights, [each.folder for each in joined])
+        facts = collect(0, opened[0]._trained.facts.data, 0.0)
+        with new_run(target, overwrite=overwrite) as folder:
+            saved.write(Trained(settings, model, opened[0].tokenizer, facts, [figures]), folder)
+    mark_latest(target)
+    yield Done(load(target))
+
+
+def _joined(
+    runs: Sequence[Run], text: HeldOut, scratch: Path, wanted: Wanted
+) -> Generator[Event, None, list[Joined]]:
+    """Every member, with log p of every held-out word."""
+    joined: list[Joined] = []
+    for run in runs:
+        joined += _members(run, len(joined))
+    joining = Joining(joined, text, runs[0].tokenizer, scratch)
+    looked_into = {each.of - 1 for each in joined if each.of}
+    if wanted.cache is not None or wanted.neighbours is not None:
+        looked_into |= set(joining.networks[:1])
+    yield Stage("tune", len(joined), "models")
+    for at, each in enumerate(joined):
+        if at in looked_into:
+            yield from joining.features(at)
+        elif not each.of:
+            each.logp_T = _logp(each.member, text)
+    for each in joined:
+        if each.of and isinstance(each.member, Attached):
+            each.logp_T = yield from joining.recall(each.of - 1, each.member)
+    yield from joining.add(wanted)
+    for each in joined:
+        each.logp_T = each.logp_T[: joining.words]
+    return joined
+
+
+def _members(run: Run, before: int) -> list[Joined]:
+    """A run as a member, or the members of a mixture; ``before``: members that stand before them."""
+    folder, nothing = _folder(run), np.zeros(0)
+    if not isinstance(run.model, SavedMixture):
+        return [Joined(folder.path.name, run.model, folder, nothing)]
+    names: Any = run.settings.model
+    found = []
+    for name, member, part in zip(names.runs, run.model.members, run.model.parts, strict=True):
+        if isinstance(member, Attached) and member.of is not None:
+            member = Attached(member.memory, member.of + before, member.told)
+        found.append(Joined(name, member, part, nothing))
+    return found
+
+
+def _logp(member: Member, text: HeldOut) -> Any:
+    model = member.memory if isinstance(member, Attached) else member
+    found = np.asarray(Stream(model, carry=True).push(text.ids, text.documents), np.float64)
+    return found[text.ids != START]
+
+
+def _weighed(
+    run: Run, joined: Sequence[Joined]
+) -> Generator[Event, None, tuple[RunSettings, dict[str, Any]]]:
+    """Weights by EM, and what each member adds."""
+    tuned = tune_weights([each.logp_T for each in joined])
     if tuned.dropped:
         yield Note(f"{tuned.dropped:,} held-out tokens are impossible for every run and tell nothing")
     nll = -tuned.history[-1]
     figures: dict[str, Any] = {"weights": list(tuned.weights), "tune_nll": nll, "gap": tuned.gap}
     yield Measure(figures)
+    steps = [
+        f"{'+ ' if at else ''}{each.name} {_perplexity([one.logp_T for one in joined[: at + 1]])}"
+        for at, each in enumerate(joined)
+    ]
+    yield Note(f"held-out perplexity: {', '.join(steps)}")
     shown = ", ".join(f"{weight:.3f}" for weight in tuned.weights)
     yield Note(f"weights: {shown}; held-out nats per token: {nll:.4f}")
-    settings = _settings(opened, [folder.path.name for folder in folders], tuned.weights)
-    model = SavedMixture([run.model for run in opened], settings.model.weights, folders)  # type: ignore[attr-defined]
-    facts = collect(0, opened[0]._trained.facts.data, 0.0)
-    with new_run(target, overwrite=overwrite) as folder:
-        saved.write(Trained(settings, model, opened[0].tokenizer, facts, [figures]), folder)
-    mark_latest(target)
-    yield Done(load(target))
+    of = tuple(each.of for each in joined)
+    model = MixtureSettings(
+        runs=tuple(each.name for each in joined), weights=tuned.weights, of=of if any(of) else ()
+    )
+    first = run.settings
+    return RunSettings("mixture", "mixture", model, first.text, first.data, TrainSettings()), figures
+
+
+def _perplexity(logps: Sequence[Any]) -> str:
+    nll = -tune_weights(logps, 200, 1e-4).history[-1]
+    return f"{math.exp(nll):,.2f}" if nll < 700 else "infinite"
+
+
+def _beside(target: Name) -> Path | None:
+    """The folder in which the new run will stand, if it is there: large files stay on one disk."""
+    parent = real_path(target).parent
+    return parent if parent.is_dir() else None
+
+
+def _encoded(tokenizer: Tokenizer, source: Source) -> HeldOut:
+    return HeldOut.of(list(tokenizer.encode_blocks(source.blocks())))
 
 
 def _folder(run: Run) -> RunFolder:
@@ -92,20 +229,3 @@ def _check(runs: Sequence[Run], folders: Sequence[RunFolder]) -> None:
 
 def _told(run: Run) -> str:
     return f"'{run.place}' ({run.tokenizer.name}, {run.tokenizer.vocab_size:,})"
-
-
-def _logps(runs: Sequence[Run], source: Source) -> list[np.ndarray[Any, np.dtype[Any]]]:
-    """log p of every token of the text, one array a run; the text is encoded once."""
-    streams: list[Stream] = [Stream(run.model, carry=True) for run in runs]
-    found: list[list[Any]] = [[] for _ in runs]
-    for piece in runs[0].tokenizer.encode_blocks(source.blocks()):
-        real = np.asarray(piece.ids) != START
-        for stream, parts in zip(streams, found, strict=True):
-            parts.append(np.asarray(stream.push(piece.ids, piece.documents))[real])
-    return [np.concatenate(parts) if parts else np.empty(0) for parts in found]
-
-
-def _settings(runs: Sequence[Run], names: list[str], weights: tuple[float, ...]) -> RunSettings:
-    first = runs[0].settings
-    model = MixtureSettings(runs=tuple(names), weights=weights)
-    return RunSettings("mixture", "mixture", model, first.text, first.data, TrainSettings())

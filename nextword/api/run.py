@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from nextword.api import generating
+from nextword.api.events import quietly
 from nextword.api.results import Next, Score, Text, Token
 from nextword.core.contracts import START, UNKNOWN, Block, LanguageModel, Tokenizer
 from nextword.core.errors import DataError
 from nextword.core.printable import markup
 from nextword.core.runfolder import new_run, open_run
 from nextword.evaluate import compress as packing
-from nextword.evaluate.perplexity import evaluate
+from nextword.evaluate.evidence import TokenEvidence, evidence
 from nextword.evaluate.report import Report
 from nextword.evaluate.streams import Stream
 from nextword.models.distributions import as_numpy
@@ -28,7 +29,6 @@ from nextword.train.brief import brief
 from nextword.train.facts import Facts
 from nextword.train.saved import Trained
 from nextword.train.settings import RunSettings
-from nextword.train.source import Source
 
 
 class Run:
@@ -85,6 +85,11 @@ class Run:
         """How many numbers a neural model has learned; None for others."""
         return getattr(self.model, "parameters", None)
 
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The names of the runs and memories of a mixture; empty for others."""
+        return tuple(getattr(self.settings.model, "runs", ()))
+
     def score(self, text: str) -> Score:
         """How well the model predicts a text; `evaluate` takes files."""
         data = text.encode("utf-8", "surrogatepass")
@@ -132,9 +137,24 @@ class Run:
         """`generate` piece by piece, as the words are chosen."""
         return generating.stream(self, prompt, generating.settings(settings))
 
-    def evaluate(self, *data: str | os.PathLike[str]) -> Report:
-        """Measure the model on files: perplexity, bits per byte and the rest of the report."""
-        return evaluate(self.model, self.tokenizer, Source.for_reading(data, self.settings.data).blocks())
+    def evaluate(
+        self,
+        *data: str | os.PathLike[str],
+        dynamic: str | None = None,
+        set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
+    ) -> Report:
+        """Measure the model on files: perplexity, bits per byte and the rest of the report.
+
+        ``dynamic`` ("sgd" or "rms"): a copy of a neural model learns from each segment after it was scored.
+        """
+        from nextword.api import verbs
+
+        found: Report = quietly(verbs.measuring(self, data, dict(set or {}), dynamic))
+        return found
+
+    def evidence(self, text: str, top: int = 5) -> list[TokenEvidence]:
+        """For every token of a text: which members, cached words and neighbours gave its probability."""
+        return evidence(self.model, self.tokenizer, text, top, self.members)
 
     def compress(self, data: bytes) -> bytes:
         """The bytes, coded with this model; any bytes can be given."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nextword.api.results import Score
 from nextword.api.run import load
 from nextword.core import config
+from nextword.evaluate.evidence import each_evidence
 from nextword.evaluate.lines import LineScore, score_lines
 from nextword.train.source import Source
 
@@ -50,6 +51,25 @@ def rows(run: Run | str, file: str, style: Style) -> Iterator[bytes]:
     show = _json_rows if style.format == "jsonl" else _tsv_rows
     for score in scores(run, file, style):
         yield "".join(row + "\n" for row in show(score, style)).encode("utf-8", "surrogateescape")
+
+
+def evidence_rows(run: Run | str, file: str, style: Style) -> Iterator[bytes]:
+    """A row a token, as `rows` has them by token, and behind it what its probability is made of.
+
+    The text is read as a whole, as `eval` reads it, so that a memory goes on from line to line.
+    """
+    opened = load(run)
+    blocks = Source.for_reading([file], opened.settings.data, config.parse_sets(style.sets)).blocks()
+    text = b"".join(block.data for block in blocks).decode("utf-8", "surrogateescape")
+    scale, number, line = (1 / math.log(10) if style.log10 else 1.0), 0, 0
+    for found in each_evidence(opened.model, opened.tokenizer, text, names=opened.members):
+        number, line = (number + 1 if found.line == line else 1), found.line
+        if style.format == "jsonl":
+            row = json.dumps(found.to_json() | {"number": number}, ensure_ascii=False)
+        else:
+            value = found.logprob * scale
+            row = f"{line}\t{number}\t{value:.6f}\t{_cell(found.text)}\t{_cell(found.brief())}"
+        yield (row + "\n").encode("utf-8", "surrogateescape")
 
 
 def whole(run: Run | str, file: str, style: Style) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,9 @@ from nextword.api.events import finish
 from nextword.api.run import Run, load
 from nextword.core import config
 from nextword.core.disk import translate
-from nextword.core.errors import DataError
+from nextword.core.errors import ConfigError, DataError
 from nextword.core.events import Done, Event, Note, Stage
+from nextword.evaluate.dynamic import DynamicStream, needs_network
 from nextword.evaluate.perplexity import evaluate as measure
 from nextword.evaluate.report import Report
 from nextword.train.source import Source
@@ -20,25 +21,67 @@ from nextword.train.source import Source
 ENDING = ".nwz"
 
 
-def evaluate(run: Run | str | os.PathLike[str], *data: str | os.PathLike[str]) -> Report:
-    """Measure a run on files."""
-    found: Report = finish(evaluating(run, data))
+def evaluate(
+    run: Run | str | os.PathLike[str],
+    *data: str | os.PathLike[str],
+    dynamic: str | None = None,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
+) -> Report:
+    """Measure a run on files; ``dynamic`` ("sgd" or "rms"): a neural model learns from what it has read.
+
+    ``set`` takes settings of the groups ``data`` and ``dynamic``, as in ``{"dynamic.rate": 0.1}``.
+    """
+    found: Report = finish(measuring(run, data, dict(set or {}), dynamic))
     return found
 
 
 def evaluating(
-    run: Run | str | os.PathLike[str], data: Sequence[str | os.PathLike[str]], sets: Sequence[str] = ()
+    run: Run | str | os.PathLike[str],
+    data: Sequence[str | os.PathLike[str]],
+    sets: Sequence[str] = (),
+    dynamic: str | None = None,
 ) -> Iterator[Event]:
     """`evaluate` with its progress; the last event holds the report."""
+    return measuring(run, data, config.parse_sets(sets), dynamic)
+
+
+def measuring(
+    run: Run | str | os.PathLike[str],
+    data: Sequence[str | os.PathLike[str]],
+    sets: Mapping[str, Any],
+    dynamic: str | None,
+) -> Iterator[Event]:
+    """`evaluating` with settings that are parsed already."""
     opened = load(run)
-    source = Source.for_reading(data, opened.settings.data, config.parse_sets(sets))
+    own = {key: value for key, value in sets.items() if not key.startswith("dynamic.")}
+    source = Source.for_reading(data, opened.settings.data, own)
+    stream = dynamic_stream(opened, dynamic, {key: sets[key] for key in sets if key not in own})
     yield Stage("measure", source.size, "bytes")
-    report = measure(opened.model, opened.tokenizer, source.blocks())
+    report = measure(opened.model, opened.tokenizer, source.blocks(), stream)
     for message in source.notes:
         yield Note(message)
     if report.explanation:
         yield Note(report.explanation)
     yield Done(report)
+
+
+def dynamic_stream(run: Run, rule: str | None, sets: Mapping[str, Any]) -> DynamicStream | None:
+    """A stream that adapts by this rule; its settings are checked, and a text for its statistics is read."""
+    if rule is None:
+        if sets:
+            raise ConfigError(
+                f"'{next(iter(sets))}' is set, and no rule is; add --dynamic sgd or --dynamic rms"
+            )
+        return None
+    needs_network(run.model)
+    from nextword.models.adapting import DynamicSettings
+
+    made: Any = config.build({"dynamic": DynamicSettings}, {"dynamic.rule": rule}, sets)["dynamic"]
+    stream = DynamicStream(run.model, made)
+    if made.statistics:
+        text = Source.for_reading([made.statistics], run.settings.data)
+        stream.gather(run.tokenizer.encode_blocks(text.blocks()))
+    return stream
 
 
 def compress(run: Run | str | os.PathLike[str], data: bytes) -> bytes:

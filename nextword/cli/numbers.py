@@ -18,6 +18,13 @@ class By(StrEnum):
     token = "token"
 
 
+class Rule(StrEnum):
+    """How weights adapt in dynamic evaluation."""
+
+    sgd = "sgd"
+    rms = "rms"
+
+
 class Format(StrEnum):
     """How rows are written."""
 
@@ -28,6 +35,9 @@ class Format(StrEnum):
 def evaluate(
     run: RunName,
     data: Annotated[list[str], typer.Argument(metavar="DATA...", help="Files, folders or corpora.")],
+    dynamic: Annotated[
+        Rule | None, typer.Option(help="A neural model learns from what it has just read, by this rule.")
+    ] = None,
     sets: Sets = None,
     debug: Debug = False,
     json: Json = False,
@@ -35,7 +45,8 @@ def evaluate(
     """Measure a run on text: perplexity, bits per byte, unknown words, signature."""
     from nextword.api import verbs
 
-    report = progress.follow(verbs.evaluating(run, data, sets or ()))
+    rule = None if dynamic is None else dynamic.value
+    report = progress.follow(verbs.evaluating(run, data, sets or (), rule))
     show.as_json(report.to_json()) if json else show.result(str(report))
 
 
@@ -46,6 +57,9 @@ def score(
     log10: Annotated[bool, typer.Option("--log10", help="Logarithms of base 10, as KenLM's.")] = False,
     no_bos: Annotated[bool, typer.Option("--no-bos", help="Lines do not begin a sequence.")] = False,
     no_eos: Annotated[bool, typer.Option("--no-eos", help="Lines do not end a sequence.")] = False,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="One row a token, with what gave its probability.")
+    ] = False,
     format: Annotated[Format, typer.Option(help="How rows are written.")] = Format.tsv,  # noqa: A002
     sets: Sets = None,
     debug: Debug = False,
@@ -62,7 +76,9 @@ def score(
         format=format.value,
         sets=tuple(sets or ()),
     )
-    if json:
+    if evidence:
+        show.stream(scoring.evidence_rows(run, file, style))
+    elif json:
         show.as_json(scoring.whole(run, file, style))
     else:
         show.stream(scoring.rows(run, file, style))

@@ -15,6 +15,7 @@ import numpy as np
 
 from nextword.core.contracts import START, Array, Block, Encoded, LanguageModel, Tokenizer
 from nextword.core.errors import DataError
+from nextword.evaluate.dynamic import DynamicStream
 from nextword.evaluate.report import Report
 from nextword.evaluate.signature import context, is_probability, signature
 from nextword.evaluate.streams import Stream, gathered
@@ -60,17 +61,22 @@ class Totals:
         return f"'{tokenizer.piece(int(ids[at]))}' ({where})"
 
 
-def evaluate(model: LanguageModel, tokenizer: Tokenizer, blocks: Iterable[Block]) -> Report:
-    """Score a text and report every number of the one scale."""
+def evaluate(
+    model: LanguageModel, tokenizer: Tokenizer, blocks: Iterable[Block], dynamic: DynamicStream | None = None
+) -> Report:
+    """Score a text and report every number of the one scale; ``dynamic``: the model learns as it reads."""
     began = time.perf_counter()
-    totals, stream = Totals(), Stream(model, carry=True)
+    totals, stream = Totals(), dynamic or Stream(model, carry=True)
     for piece in gathered(tokenizer.encode_blocks(blocks, costs=True)):
         totals.add(piece, stream.push(piece.ids, piece.documents), tokenizer)
-    return report(totals, model, tokenizer, time.perf_counter() - began)
+    told = None if dynamic is None else dynamic.told
+    return report(totals, model, tokenizer, time.perf_counter() - began, told)
 
 
-def report(totals: Totals, model: LanguageModel, tokenizer: Tokenizer, seconds: float) -> Report:
-    """Every number of the one scale, from the sums over a text."""
+def report(
+    totals: Totals, model: LanguageModel, tokenizer: Tokenizer, seconds: float, dynamic: str | None = None
+) -> Report:
+    """Every number of the one scale, from the sums over a text; ``dynamic``: how the model adapted."""
     ends = totals.sequences if tokenizer.unit == "line" else 0
     if totals.words - ends <= 0:
         raise DataError("the text has no word, so there is nothing to measure; give a text with words")
@@ -85,12 +91,13 @@ def report(totals: Totals, model: LanguageModel, tokenizer: Tokenizer, seconds: 
         bits_per_byte=(nats + totals.side_nats) / math.log(2) / totals.bytes,
         unknown_rate=totals.unknown / max(1, totals.tokens - totals.sequences),
         seconds=seconds,
-        signature=signature(model, tokenizer),
+        signature=signature(model, tokenizer, dynamic),
         lossless=tokenizer.lossless,
         context=context(model),
         zero_tokens=totals.zeros,
         first_zero=totals.first_zero,
         is_probability=is_probability(model),
+        dynamic=dynamic,
     )
 
 

@@ -27,6 +27,7 @@ class Report:
     zero_tokens: int = 0  # tokens of probability 0
     first_zero: str | None = None
     is_probability: bool = True
+    dynamic: str | None = None  # how the model adapted to the text: rule/rate/decay/segment
 
     @property
     def explanation(self) -> str:
@@ -48,6 +49,8 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """Every number; one that is not finite is null, and `explanation` says why."""
         values = asdict(self)
+        if self.dynamic is None:
+            del values["dynamic"]
         for key, value in values.items():
             if isinstance(value, float) and not math.isfinite(value):
                 values[key] = None
@@ -67,6 +70,7 @@ class Report:
             ("bytes", f"{self.bytes:,}"),
             ("unknown", f"{self.unknown_rate:.2%}"),
             ("lossless", "yes" if self.lossless else "no"),
+            *([("dynamic", self.dynamic)] if self.dynamic is not None else []),
             ("seconds", f"{self.seconds:.2f}"),
             ("signature", self.signature),
         ]

@@ -10,8 +10,11 @@ from functools import cache
 from nextword.core.contracts import Carrier, LanguageModel, Tokenizer
 
 
-def signature(model: LanguageModel, tokenizer: Tokenizer) -> str:
-    """For example ``bits|tok:words|unit:line|unk:spelled|ctx:4|lossless:yes|nextword:0.1.0``."""
+def signature(model: LanguageModel, tokenizer: Tokenizer, dynamic: str | None = None) -> str:
+    """For example ``bits|tok:words|unit:line|unk:spelled|ctx:4|lossless:yes|nextword:0.1.0``.
+
+    ``dynamic``: how the model adapted to the text while it was measured, if it did.
+    """
     parts = {
         "tok": tokenizer.name,
         "unit": tokenizer.unit,
@@ -21,6 +24,8 @@ def signature(model: LanguageModel, tokenizer: Tokenizer) -> str:
     }
     if not is_probability(model):
         parts["score"] = "no-probability"
+    if dynamic is not None:
+        parts["dynamic"] = dynamic
     parts["nextword"] = version()
     return "|".join(["bits", *(f"{key}:{value}" for key, value in parts.items())])
 

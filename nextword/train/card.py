@@ -41,6 +41,7 @@ def card(
         f"- time: {facts.seconds:,.1f} s, finished {facts.finished}",
         *(f"- {_name(name)}: {value}" for name, value in _described(model).items()),
         *(f"- {_name(name)}: {_number(value)}" for name, value in brief(metrics).items()),
+        *_members(settings, model),
         "",
     ]
     if getattr(settings.find_family(), "holds_text", False):
@@ -55,6 +56,19 @@ def _described(model: LanguageModel) -> Mapping[str, Any]:
     order, parameters = getattr(model, "order", None), getattr(model, "parameters", None)
     told = {} if order is None else {"order": str(order)}
     return told if parameters is None else told | {"parameters": f"{parameters:,}"}
+
+
+def _members(settings: RunSettings, model: LanguageModel) -> list[str]:
+    """What a mixture is made of: runs, and memories in a phrase."""
+    runs, weights = getattr(settings.model, "runs", ()), getattr(settings.model, "weights", ())
+    told = getattr(model, "told", [""] * len(runs))
+    if not runs or len(weights) != len(runs) or len(told) != len(runs):
+        return []
+    named = [
+        f"  - `{printable(name).replace('`', '')}`, weight {weight:.3f}{': ' if phrase else ''}{phrase}"
+        for name, weight, phrase in zip(runs, weights, told, strict=True)
+    ]
+    return ["- made of:", *named]
 
 
 def _names(names: tuple[str, ...]) -> str:
