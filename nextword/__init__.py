@@ -32,6 +32,7 @@ _PUBLIC = {
     "compare": "nextword.api.comparing",
     "compress": "nextword.api.verbs",
     "decompress": "nextword.api.verbs",
+    "doctor": "nextword.api.doctor",
     "evaluate": "nextword.api.verbs",
     "export": "nextword.api.exchange",
     "filter": "nextword.api.choosing",
@@ -58,6 +59,7 @@ __all__ = [
     "compare",
     "compress",
     "decompress",
+    "doctor",
     "evaluate",
     "export",
     "filter",
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
     from nextword.api.choosing import filter, rescore  # noqa: A004
     from nextword.api.comparing import compare, lab
     from nextword.api.corpora import check_data, list_data
+    from nextword.api.doctor import doctor
     from nextword.api.exchange import export, import_
     from nextword.api.generating import generate
     from nextword.api.mixing import mix

@@ -12,6 +12,7 @@ import typer
 from nextword.cli import (
     compare,
     data,
+    doctor,
     exchange,
     generate,
     lines,
@@ -67,3 +68,4 @@ app.add_typer(tokenizer.app, name="tokenizer")
 app.add_typer(data.app, name="data")
 app.command("list")(listing.list_slot)
 app.command("presets")(listing.presets)
+app.command("doctor")(doctor.doctor)

@@ -27,7 +27,8 @@ def _set_debug(value: bool) -> bool:
     return value
 
 
-def _complete_run(incomplete: str) -> list[str]:
+def complete_run(incomplete: str) -> list[str]:
+    """Names of runs, for the shell."""
     from nextword.core.runnames import list_runs
 
     return [name for name in ["latest", *(run.name for run in list_runs())] if name.startswith(incomplete)]
@@ -48,7 +49,7 @@ def _complete_tokenizer(incomplete: str) -> list[str]:
 RunName = Annotated[
     str,
     typer.Argument(
-        metavar="RUN", help="A run: a folder, a name under runs/, or 'latest'.", autocompletion=_complete_run
+        metavar="RUN", help="A run: a folder, a name under runs/, or 'latest'.", autocompletion=complete_run
     ),
 ]
 TextFile = Annotated[str, typer.Argument(metavar="[FILE|-]", help="A text file; - reads standard input.")]

@@ -24,7 +24,7 @@ from nextword.core.unfinished import FOLDER, NAME, checkpoints_in
 LAST = "LAST"
 KEPT = 2  # the newest ones; each holds the best weights, too
 _SPARE = 1.1  # of what is to be written must be free
-_TEMPORARY, _DAMAGED = ".tmp-", ".damaged"
+TEMPORARY, DAMAGED = ".tmp-", ".damaged"
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Checkpoints:
         """
         disk.check_space(self.path, int(_SPARE * need))
         place = self.path / f"ckpt-{step:06d}-{self.training}"
-        new = NewRun(self.path / f"{place.name}{_TEMPORARY}{os.getpid()}", place)
+        new = NewRun(self.path / f"{place.name}{TEMPORARY}{os.getpid()}", place)
         try:
             self._make_folder()
             new.path.mkdir()
@@ -103,7 +103,7 @@ class Checkpoints:
             for folder in (self.path, self.run, self.run.parent):
                 disk.fsync_folder(folder)
         for name in os.listdir(self.path):
-            if _TEMPORARY in name:
+            if TEMPORARY in name:
                 replace.remove(self.path / name)
 
     def _newest(self) -> int:
@@ -118,7 +118,7 @@ class Checkpoints:
             disk.fsync_folder(self.path)
 
     def _point(self, name: str) -> None:
-        temporary = self.path / f"{LAST}{_TEMPORARY}{os.getpid()}"
+        temporary = self.path / f"{LAST}{TEMPORARY}{os.getpid()}"
         with open(temporary, "wb") as file:
             file.write(f"{name}\n".encode())
             file.flush()
@@ -137,10 +137,11 @@ class Checkpoints:
                 replace.remove(path)
 
 
-def find_last(run: Path) -> Found:
+def find_last(run: Path, only_look: bool = False) -> Found:
     """The newest checkpoint that is whole; a damaged one is set aside, and the one before it is taken.
 
-    Only checkpoints of one training are looked at: that of ``LAST``, else that of the newest.
+    Only checkpoints of one training are looked at: that of ``LAST``, else that of the newest. With
+    ``only_look`` everything stays where it is.
     """
     found = Found()
     pointed = _pointed(run / FOLDER)
@@ -152,14 +153,14 @@ def find_last(run: Path) -> Found:
             found.checkpoint = Checkpoint(open_run(path, verify=True), step, training)
             return found
         except RunError as error:
-            aside = _set_aside(path)
             reason = str(error).split(";")[0]
-            found.damaged.append(f"{reason}; it is set aside as {aside.name}")
+            aside = "" if only_look else f"; it is set aside as {_set_aside(path).name}"
+            found.damaged.append(f"{reason}{aside}")
     return found
 
 
 def _set_aside(path: Path) -> Path:
-    aside = path.with_name(path.name + _DAMAGED)
+    aside = path.with_name(path.name + DAMAGED)
     replace.remove(aside)
     with suppress(OSError):
         os.rename(path, aside)

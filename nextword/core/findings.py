@@ -1,0 +1,33 @@
+"""What a check has found, one line each: fine, worth knowing, or a problem, with what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line; ``text`` says what was found and, unless all is well, what to do."""
+
+    level: Literal["ok", "note", "problem"]
+    about: str  # machine, memory, disk, a run …
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.level:<7}  {self.about}: {self.text}"
+
+
+def ok(about: str, text: str) -> Finding:
+    """All is well."""
+    return Finding("ok", about, text)
+
+
+def note(about: str, text: str) -> Finding:
+    """Worth knowing; everything works."""
+    return Finding("note", about, text)
+
+
+def problem(about: str, text: str) -> Finding:
+    """Something does not work, or will not."""
+    return Finding("problem", about, text)
