@@ -169,5 +169,9 @@ def exchange(one: Path, other: Path) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Delete a folder tree as far as it can be; links inside are removed, not followed."""
+    """Delete a file, or a folder tree as far as it can be; links inside are removed, not followed."""
+    if path.is_file() or path.is_symlink():
+        with suppress(OSError):
+            path.unlink()
+        return
     shutil.rmtree(path, ignore_errors=True)

@@ -93,6 +93,7 @@ def test_clock_that_is_set_back_changes_no_order(tmp_path, monkeypatch):
 def test_what_a_dead_writer_left_is_swept(tmp_path):
     save(tmp_path, 10)
     (tmp_path / "checkpoint" / "ckpt-000020-00000001.tmp-77").mkdir()
+    (tmp_path / "checkpoint" / "LAST.tmp-77").write_text("ckpt-0")
     assert last(tmp_path) == 10
     save(tmp_path, 30)
     assert names(tmp_path) == ["LAST", "ckpt-000010-00000001", "ckpt-000030-00000001"]
