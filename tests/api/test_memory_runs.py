@@ -142,6 +142,21 @@ def test_neighbours_need_a_network(place):
         )
 
 
+@pytest.mark.needs("usearch")
+def test_neighbours_may_be_found_by_an_index(place, tmp_path):
+    near = {"neighbours.k": 8, "neighbours.temperature": 20.0}
+    both = [
+        nextword.mix(
+            place / "lstm", tune=place / "valid.txt", neighbours=place / "train.txt",
+            out=tmp_path / search, set={**near, "neighbours.search": search},
+        )
+        for search in ("exact", "approximate")
+    ]  # fmt: skip
+    assert (tmp_path / "approximate" / "part-2" / "index.usearch").exists()
+    exact, approximate = (nextword.load(run.path).evaluate(place / "test.txt").nll for run in both)
+    assert approximate == pytest.approx(exact, abs=0.05)
+
+
 def test_damaged_keys_are_noticed(place, mixed, tmp_path):
     mixed.save(tmp_path / "run")
     keys = tmp_path / "run" / "part-5" / "keys.npy"
