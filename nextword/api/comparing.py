@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -64,19 +66,28 @@ def _list(names: str | Sequence[str] | None) -> list[str]:
 
 
 def lab(
-    name: str, run: str | os.PathLike[str] | None = None, out: str | os.PathLike[str] | None = None
+    name: str,
+    run: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    quick: bool = False,
 ) -> Any:
-    """Run an experiment; returns what it found."""
-    return quietly(experimenting(name, run=run, out=out))
+    """Run an experiment, or "all" of them; returns what it found. ``quick``: fewer steps and seeds."""
+    return quietly(experimenting(name, run=run, out=out, quick=quick))
 
 
 def experimenting(
-    name: str, *, run: str | os.PathLike[str] | None = None, out: str | os.PathLike[str] | None = None
+    name: str,
+    *,
+    run: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    quick: bool = False,
 ) -> Iterator[Event]:
     """`lab` with its progress; the last event holds the finding."""
-    experiment = catalog.find("lab", name)
+    from nextword.lab import everything
+
+    experiment: Any = everything.run_all if name == everything.NAME else catalog.find("lab", name)
     events: Iterator[Event] = experiment(
-        out=None if out is None else os.fspath(out), run=None if run is None else os.fspath(run)
+        out=None if out is None else os.fspath(out), run=None if run is None else os.fspath(run), quick=quick
     )
     yield from events
 
@@ -85,6 +96,18 @@ def experiments() -> list[dict[str, Any]]:
     """Every experiment, and what it is about."""
     rows = []
     for name in catalog.names("lab"):
-        about = (catalog.find_module("lab", name).__doc__ or "").strip().partition("\n")[0]
-        rows.append({"name": name, "about": about})
+        rows.append({"name": name, "about": _about(catalog.find_path("lab", name).partition(":")[0])})
     return rows
+
+
+def _about(module: str) -> str:
+    """The first line of a file; nothing is imported, since most experiments need torch."""
+    try:
+        found = importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        return ""
+    if found is None or found.origin is None:
+        return ""
+    with open(found.origin, encoding="utf-8") as file:
+        text = ast.get_docstring(ast.parse(file.read())) or ""
+    return text.partition("\n")[0]

@@ -55,13 +55,15 @@ def compare(
 
 
 def lab(
-    name: Annotated[str, typer.Argument(metavar="[NAME|list]", help="An experiment, or list.")] = "list",
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME|list|all]", help="An experiment, list, or all on one page.")
+    ] = "list",
     run: Annotated[str | None, typer.Option(metavar="RUN", help="A run to experiment with.")] = None,
     out: Annotated[str | None, typer.Option(metavar="DIR", help="Where pictures go.")] = None,
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Run an experiment of the lectures: a picture or table within a minute."""
+    """Run an experiment of the lectures: a claim, a picture and a verdict within two minutes."""
     from nextword.api import comparing
 
     if name == "list":

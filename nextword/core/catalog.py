@@ -150,13 +150,25 @@ SLOTS: dict[str, dict[str, str]] = {
         "zero": "nextword.blocks.weights:zero",
         "gpt2": "nextword.blocks.weights:gpt2",
     },
-    # Experiments of the lectures: a function (out, run) -> events.
+    # Experiments of the lectures, in their order: a function (out, run, quick) -> events.
     "lab": {
-        "counts": "nextword.lab.counts:run",
-        "sparsity": "nextword.lab.sparsity:run",
-        "smoothing": "nextword.lab.smoothing:run",
         "sums-to-one": "nextword.lab.sums_to_one:run",
+        "counts": "nextword.lab.counts:run",
+        "smoothing": "nextword.lab.smoothing:run",
+        "sparsity": "nextword.lab.sparsity:run",
+        "window": "nextword.lab.window:run",
+        "parallel": "nextword.lab.parallel:run",
+        "chain-rule": "nextword.lab.chain_rule:run",
+        "random-truncation": "nextword.lab.random_truncation:run",
+        "vanishing": "nextword.lab.vanishing:run",
+        "clipping": "nextword.lab.clipping:run",
+        "initial-state": "nextword.lab.initial_state:run",
+        "reach": "nextword.lab.reach:run",
+        "lstm-or-gru": "nextword.lab.lstm_or_gru:run",
+        "bidirectional": "nextword.lab.bidirectional:run",
         "stopping": "nextword.lab.stopping:run",
+        "greedy-or-beam": "nextword.lab.greedy_or_beam:run",
+        "exposure-bias": "nextword.lab.exposure_bias:run",
     },
 }
 

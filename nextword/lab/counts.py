@@ -13,7 +13,7 @@ import numpy as np
 from nextword.core.contracts import END, Block
 from nextword.core.events import Event, Stage
 from nextword.evaluate.page import Table
-from nextword.lab import slide
+from nextword.lab import fitting, slide
 from nextword.lab.finding import Finding, finish
 from nextword.ngram import estimation
 from nextword.ngram.model import NgramModel
@@ -35,8 +35,9 @@ ENDS = (
 _EPS = ((1, 1, 1), (1, 1, 2), (1, 2, 0.5))
 
 
-def run(out: str | None = None, run: str | None = None) -> Iterator[Event]:
-    """The experiment; a run is not needed for it."""
+def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
+    """Count by hand and by nextword; it is small enough to be quick at all times."""
+    fitting.refuse("counts", run)
     yield Stage("count the slide's corpus")
     tables = (by_hand(), by_nextword(), laplace())
     love, first, after = slide.p_word("love"), slide.p_first("I"), slide.p_after("you", "love")
@@ -127,7 +128,7 @@ class _Asked:
 
 
 def _mle(text: str, order: int) -> _Asked:
-    fitting = WordTokenizer.fit_encode([Block(text.encode(), True)], TextSettings())
-    ids = np.concatenate([np.asarray(piece.ids) for piece in fitting])
+    fitted = WordTokenizer.fit_encode([Block(text.encode(), True)], TextSettings())
+    ids = np.concatenate([np.asarray(piece.ids) for piece in fitted])
     settings = NgramSettings(order=order, smoothing="mle")
-    return _Asked(estimation.build(ids, fitting.tokenizer.vocab_size, settings), fitting.tokenizer)
+    return _Asked(estimation.build(ids, fitted.tokenizer.vocab_size, settings), fitted.tokenizer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from nextword.core.events import Done, Event
 from nextword.core.runnames import RUNS
 from nextword.evaluate.page import Page, Table
+from nextword.lab.blanks import Exercise
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,9 @@ class Picture:
     svg: str
     caption: str
     table: Table | None = None
+
+
+Part = str | Table | Picture | Exercise
 
 
 @dataclass(frozen=True)
@@ -32,32 +37,43 @@ class Finding:
     claim: str
     holds: bool
     sentence: str
-    parts: tuple[str | Table | Picture, ...]
+    parts: tuple[Part, ...]
     path: Path | None = None  # the page it was written to
+
+    @property
+    def command(self) -> str:
+        """What makes it again."""
+        return f"nextword lab {self.name}"
 
     def page(self) -> Page:
         """The one-file report."""
         page = Page(self.title)
         page.text(f"Claim [{self.slide}]: {self.claim}")
-        page.verdict(self.holds, self.sentence)
+        page.verdict(self.holds, f"{self.verdict}: {self.sentence}")
         for part in self.parts:
-            if isinstance(part, str):
-                page.text(part)
-            elif isinstance(part, Table):
-                page.table(part)
-            else:
-                page.picture(part.svg, part.caption, part.table)
+            add(page, part)
+        page.parts.append(command_line(self.command))
         return page
+
+    @property
+    def verdict(self) -> str:
+        """In one word or three."""
+        return "held" if self.holds else "did not hold"
+
+    @property
+    def pictures(self) -> tuple[Part, ...]:
+        """The drawings; the tables, where nothing is drawn."""
+        drawn = tuple(part for part in self.parts if isinstance(part, Picture))
+        return drawn or tuple(part for part in self.parts if isinstance(part, Table))
 
     def __str__(self) -> str:
         told = [f"{self.title}\nclaim [{self.slide}]: {self.claim}"]
         for part in self.parts:
-            table = part.table if isinstance(part, Picture) else part
-            if isinstance(part, Picture) and part.table is not None and not part.table.title:
-                told.append(f"{part.caption}\n{table}")
-            elif table is not None:
-                told.append(str(table))
-        told.append(f"{'held' if self.holds else 'did not hold'}: {self.sentence}")
+            if isinstance(part, (Table, Exercise)):
+                told.append(str(part))
+            elif isinstance(part, Picture) and part.table is not None:
+                told.append(str(part.table) if part.table.title else f"{part.caption}\n{part.table}")
+        told.append(f"{self.verdict}: {self.sentence}")
         if self.path is not None:
             told.append(f"picture: {self.path}")
         return "\n\n".join(told)
@@ -77,6 +93,25 @@ class Finding:
 
     def _repr_html_(self) -> str:
         return self.page().fragment()
+
+
+def add(page: Page, part: Part) -> None:
+    """One part of a finding on a page."""
+    if isinstance(part, str):
+        page.text(part)
+    elif isinstance(part, Table):
+        page.table(part)
+    elif isinstance(part, Exercise):
+        page.parts.append(part.html())
+    else:
+        name = re.search(r'aria-label="([^"]*)"', part.svg)
+        page.parts.append(f"<p><b>{name[1]}</b></p>" if name else "")  # already as a page needs it
+        page.picture(part.svg, part.caption, part.table)
+
+
+def command_line(command: str) -> str:
+    """A command as a page shows it."""
+    return f'<p class="soft">make it again: <code>{command}</code></p>'
 
 
 def finish(finding: Finding, out: str | os.PathLike[str] | None) -> Iterator[Event]:

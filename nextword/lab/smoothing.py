@@ -15,7 +15,7 @@ from nextword.evaluate import orders
 from nextword.evaluate.page import Table
 from nextword.evaluate.svg import Axis, Series, lines
 from nextword.lab.finding import Finding, Picture, finish
-from nextword.lab.texts import Material, prepare
+from nextword.lab.texts import QUICK, Material, prepare
 from nextword.ngram import estimation
 from nextword.ngram.settings import NgramSettings
 
@@ -58,9 +58,9 @@ class _Curves:
         return Table((head, *(f"order {n}" for n in ORDERS)), rows)
 
 
-def run(out: str | None = None, run: str | None = None) -> Iterator[Event]:
+def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
     """Sweep eps and delta on the run's text or on the embedded corpus."""
-    text = yield from prepare(run)
+    text = yield from prepare(run, most=QUICK if quick else 0)
     words = float(text.vocab_size - 1)  # eps1 = M adds one to every word's count
     eps = yield from _sweep(text, "laplace, eps from 0 to infinity", EPS, lambda n, v: NgramSettings(
         order=n, smoothing="laplace", eps=[words, *[v] * (n - 1)]))  # fmt: skip

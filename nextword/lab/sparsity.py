@@ -13,7 +13,7 @@ from nextword.evaluate import orders
 from nextword.evaluate.page import Table
 from nextword.evaluate.svg import Axis, Series, lines
 from nextword.lab.finding import Finding, Picture, finish
-from nextword.lab.texts import prepare
+from nextword.lab.texts import QUICK, prepare
 from nextword.ngram import estimation
 from nextword.ngram.settings import NgramSettings
 
@@ -23,9 +23,9 @@ CLAIM = (
 SMOOTHINGS = ("laplace", "witten-bell", "modified-kneser-ney")
 
 
-def run(out: str | None = None, run: str | None = None) -> Iterator[Event]:
+def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
     """Count a text order by order, on the run's text or on the embedded corpus."""
-    text = yield from prepare(run)
+    text = yield from prepare(run, most=QUICK if quick else 0)
     order = max(2, text.order)
     yield Stage("count n-grams, order by order")
     facts = list(orders.look(text.ids, text.held, text.vocab_size, order))

@@ -17,7 +17,7 @@ from nextword.decode.settings import DecodeSettings
 from nextword.evaluate.page import Table
 from nextword.evaluate.svg import Axis, Series, histogram, lines
 from nextword.lab.finding import Finding, Picture, finish
-from nextword.lab.texts import prepare
+from nextword.lab.texts import QUICK, prepare
 from nextword.models.distributions import as_numpy
 from nextword.ngram import estimation
 from nextword.ngram.settings import NgramSettings
@@ -41,9 +41,9 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-def run(out: str | None = None, run: str | None = None) -> Iterator[Event]:
+def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
     """Compare lengths of generated and real texts, for a run or for a trigram of the embedded corpus."""
-    text = yield from prepare(run, max_vocab=VOCABULARY)
+    text = yield from prepare(run, max_vocab=VOCABULARY, most=QUICK if quick else 0)
     if text.run is None:
         model: LanguageModel = estimation.build(text.ids, text.vocab_size, NgramSettings(order=3))
         held = text.held

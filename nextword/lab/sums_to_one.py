@@ -39,7 +39,7 @@ LEAK = (
 )
 
 
-def run(out: str | None = None, run: str | None = None) -> Iterator[Event]:
+def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
     """Sum every smoothing on a random text, or the model of a run; then whole texts."""
     models = _smoothings() if run is None else {run: saved.load(run).model}
     yield Stage("sum next words", len(models), "models")

@@ -8,19 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import Tokenizer
+from nextword.core.contracts import START, Tokenizer
 from nextword.core.errors import DataError, RunError
 from nextword.core.events import Event, Stage
 from nextword.data.corpora import DEFAULT
 from nextword.data.paths import STDIN
+from nextword.data.settings import DataSettings
 from nextword.train import saved
-from nextword.train.holdout import hold_out, whole_names
+from nextword.train.holdout import Part, hold_out, whole_names
 from nextword.train.ids import encode
 from nextword.train.saved import Trained
 from nextword.train.settings import plan
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ORDER = 5
+QUICK = 30_000  # tokens of a quick look
 
 
 @dataclass(frozen=True)
@@ -49,35 +51,70 @@ class Material:
         )
 
 
-def prepare(run: str | None, max_vocab: int = 0) -> Generator[Event, None, Material]:
-    """Read and encode the text; a run's own settings are used for it, else `max_vocab` words (0: all)."""
+def prepare(run: str | None, max_vocab: int = 0, most: int = 0) -> Generator[Event, None, Material]:
+    """Read and encode the text; a run's own settings are used for it, else `max_vocab` words (0: all).
+
+    ``most``: the first so many tokens alone (0: all).
+    """
     trained = None if run is None else saved.load(run)
     settings = plan("ngram", sets={"text.max_vocab": max_vocab}) if trained is None else trained.settings
-    names = (DEFAULT,) if trained is None else whole_names(trained.facts.data.names)
-    if trained is not None and getattr(trained.model, "smoothing", "") == "arpa":
-        raise RunError(f"'{run}' was imported and has no text of its own; take a run that was trained here")
-    if any(name in STDIN for name in names):
-        raise RunError(
-            f"'{run}' was trained on standard input, which cannot be read again; train it on a file"
-        )
     yield Stage("hold out the end of the text")
-    try:
-        train, held = hold_out(names, settings.data)
-    except DataError as error:
-        if trained is None:
-            raise
-        raise RunError(
-            f"the text of the run '{run}' cannot be read again ({error}); train it where it can"
-        ) from error
+    names, train, held = _parts(run, trained, settings.data)
     text = yield from encode(settings, train)
     pieces = [np.asarray(piece.ids) for piece in text.tokenizer.encode_blocks(held.blocks())]
     order = ORDER if trained is None else int(getattr(trained.model, "order", ORDER))
     return Material(
         ", ".join(names),
         text.tokenizer,
-        np.asarray(text.ids),
-        np.concatenate(pieces),
+        _first(np.asarray(text.ids), most),
+        _first(np.concatenate(pieces), most // 4),
         text.facts.bytes,
         order,
         trained,
     )
+
+
+def _first(ids: Array, most: int) -> Array:
+    """The first whole sequences, about so many tokens; 0: all."""
+    if not most or len(ids) <= most:
+        return ids
+    starts = np.flatnonzero(ids[: most + 1] == START)
+    return ids[: int(starts[-1])] if len(starts) > 1 else ids[:most]
+
+
+def end_of_text(run: str, trained: Trained, least: int) -> Generator[Event, None, Array]:
+    """The end of the text of a run as the run's own words, at least so many."""
+    yield Stage("read the end of the run's text")
+    _, _, held = _parts(run, trained, trained.settings.data)
+    ids = np.concatenate(
+        [np.asarray(piece.ids, np.int64) for piece in trained.tokenizer.encode_blocks(held.blocks())]
+    )
+    ids = ids[ids != START]  # END separates what is read on
+    if len(ids) < least:
+        raise RunError(
+            f"the held-out end of the text of '{run}' has {len(ids):,} tokens, and {least:,} are needed; "
+            "take a run that was trained on more text"
+        )
+    return ids
+
+
+def _parts(
+    run: str | None, trained: Trained | None, settings: DataSettings
+) -> tuple[tuple[str, ...], Part, Part]:
+    """The names of a text, the part to learn from and the part held out."""
+    names = (DEFAULT,) if trained is None else whole_names(trained.facts.data.names)
+    if trained is not None and (getattr(trained.model, "smoothing", "") == "arpa" or not names):
+        raise RunError(f"'{run}' was imported and has no text of its own; take a run that was trained here")
+    if any(name in STDIN for name in names):
+        raise RunError(
+            f"'{run}' was trained on standard input, which cannot be read again; train it on a file"
+        )
+    try:
+        return names, *hold_out(names, settings)
+    except DataError as error:
+        if trained is None:
+            raise
+        raise RunError(
+            f"the text of the run '{run}' cannot be read again ({error}); train it where it can"
+        ) from error
+

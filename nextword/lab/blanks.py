@@ -1,0 +1,78 @@
+"""Questions with blanks that check themselves: on the page without a script, in Python by `check`.
+
+[XMU "Chain rule: interactive session": "Help me to verify it"]. A browser compares what is typed with the
+pattern of its field, and the style sheet says whether it fits; so the page stays without any program.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nextword.core.errors import ConfigError
+from nextword.core.printable import markup
+
+DIGITS = 3  # decimals that a blank asks for
+
+
+@dataclass(frozen=True)
+class Blank:
+    """One question whose answer is a number."""
+
+    name: str  # how `check` calls it
+    question: str
+    answer: float
+    how: str  # the way to it, shown on demand
+
+    def pattern(self) -> str:
+        """What a browser accepts: the number with two or more decimals, rounded or exact."""
+        forms = dict.fromkeys(f"{self.answer:.{digits}f}" for digits in range(2, 9))
+        return "|".join(_loose(form) for form in forms)
+
+    def is_right(self, value: float) -> bool:
+        """Whether a number is the answer to two decimals."""
+        return abs(value - self.answer) <= 0.5 * 10 ** -(DIGITS - 1)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """Blanks that belong together."""
+
+    title: str
+    blanks: tuple[Blank, ...]
+
+    def html(self) -> str:
+        """A table with a field a row; the way to each answer can be opened."""
+        rows = "".join(
+            f"<tr><td>{markup(blank.name)}</td><td style='white-space:normal'>{markup(blank.question)}</td>"
+            f'<td><input class="blank" aria-label="{markup(blank.question)}" placeholder="?" required '
+            f'autocomplete="off" pattern="{markup(blank.pattern())}"><span class="said"></span>'
+            f"<details><summary>how</summary>{markup(blank.how)} = {blank.answer:.{DIGITS}f}</details>"
+            "</td></tr>"
+            for blank in self.blanks
+        )
+        return (
+            f"<p>{markup(self.title)}</p><table><tr><th></th><th>question</th><th>your answer</th></tr>"
+            f"{rows}</table>"
+        )
+
+    def __str__(self) -> str:
+        asked = "\n".join(f"  {blank.name}  {blank.question}" for blank in self.blanks)
+        return f"{self.title}\n{asked}"
+
+
+def check(blanks: Sequence[Blank], name: str, value: float) -> str:
+    """Say whether an answer is right, and if not, which way leads there."""
+    found = {blank.name: blank for blank in blanks}
+    if name not in found:
+        raise ConfigError(f"'{name}' is no blank; there are: {', '.join(found)}")
+    blank = found[name]
+    return f"{name}: right" if blank.is_right(value) else f"{name}: not yet; {blank.how}"
+
+
+def _loose(form: str) -> str:
+    """The same number with a comma, without the 0 before the point, or with another minus."""
+    sign = "[\\-−]" if form.startswith("-") and float(form) else "[+]?" if float(form) else "[\\-−+]?"
+    whole, _, rest = form.lstrip("-").partition(".")
+    return f"{sign}{'0?' if whole == '0' else re.escape(whole)}[.,]{rest}0*"

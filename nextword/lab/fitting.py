@@ -1,0 +1,64 @@
+"""Which experiments look at a run of the user's, and which models they fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nextword.core import catalog
+from nextword.core.errors import ConfigError
+from nextword.train import saved
+from nextword.train.saved import Trained
+from nextword.train.settings import is_neural
+
+if TYPE_CHECKING:
+    from nextword.models.network import NeuralLanguageModel
+
+# Experiments that can look at a run, and what they need of it.
+TAKES = {
+    "sums-to-one": "any model",
+    "smoothing": "the text of a run",
+    "sparsity": "the text of a run",
+    "stopping": "any model",
+    "vanishing": "networks",
+    "initial-state": "recurrent networks",
+    "reach": "any model",
+    "greedy-or-beam": "any model",
+    "exposure-bias": "any model",
+}
+
+
+class DoesNotFit(ConfigError):  # noqa: N818 - it says what is wrong
+    """An experiment has nothing to look at in this run."""
+
+
+def refuse(lab: str, run: str | None) -> None:
+    """For experiments that make their own models: a run that is given anyway is an error, not ignored."""
+    if run is not None:
+        others = ", ".join(name for name in TAKES)
+        raise DoesNotFit(
+            f"the experiment '{lab}' makes its own models and looks at no run; leave out --run, or take one "
+            f"that looks at a run: {others}"
+        )
+
+
+def open_network(lab: str, run: str, recurrent: bool = False) -> tuple[Trained, NeuralLanguageModel]:
+    """A run whose model is a network, and a recurrent one if that is needed."""
+    from nextword.models.network import NeuralLanguageModel
+    from nextword.train.neural.bptt import is_recurrent
+
+    trained = saved.load(run)
+    model = trained.model
+    if isinstance(model, NeuralLanguageModel) and (not recurrent or is_recurrent(model.network)):
+        return trained, model
+    lacks = "carries no state from word to word" if recurrent else "is no network that learns by gradients"
+    raise DoesNotFit(
+        f"'{run}' is a model of the family {trained.settings.family}, which {lacks}; '{lab}' fits: "
+        f"{', '.join(_families(recurrent))}"
+    )
+
+
+def _families(recurrent: bool) -> list[str]:
+    """Families of networks, or the recurrent ones among them."""
+    found = [name for name in catalog.names("model") if is_neural(catalog.find("model", name))]
+    cells = catalog.names("cell")
+    return [name for name in found if name in cells] if recurrent else found

