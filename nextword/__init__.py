@@ -38,6 +38,7 @@ _PUBLIC = {
     "filter": "nextword.api.choosing",
     "generate": "nextword.api.generating",
     "import_": "nextword.api.exchange",
+    "inspect": "nextword.api.inspecting",
     "lab": "nextword.api.comparing",
     "list_data": "nextword.api.corpora",
     "load": "nextword.api.run",
@@ -65,6 +66,7 @@ __all__ = [
     "filter",
     "generate",
     "import_",
+    "inspect",
     "lab",
     "list_data",
     "load",
@@ -84,6 +86,7 @@ if TYPE_CHECKING:
     from nextword.api.doctor import doctor
     from nextword.api.exchange import export, import_
     from nextword.api.generating import generate
+    from nextword.api.inspecting import inspect
     from nextword.api.mixing import mix
     from nextword.api.results import Next, Score, Text, Token
     from nextword.api.run import Run, load

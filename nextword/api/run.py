@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from nextword.train.brief import brief
 from nextword.train.facts import Facts
 from nextword.train.saved import Trained
 from nextword.train.settings import RunSettings
+
+if TYPE_CHECKING:
+    from nextword.probe.seen import Seen
 
 
 class Run:
@@ -180,6 +183,12 @@ class Run:
         with new_run(path, overwrite=overwrite) as folder:
             saved.write(self._trained, folder)
         return load(path)
+
+    def inspect(self, what: str, text: str | None = None, **asked: Any) -> Seen:
+        """Look inside: arrays with names, and pictures; see `nextword inspect` for what can be seen."""
+        from nextword.api import inspecting
+
+        return inspecting.inspect(self, what, text, **asked)
 
     def export(self, path: str | os.PathLike[str], to: str = "arpa") -> Path:
         """Write the model as another program's file."""

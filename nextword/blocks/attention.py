@@ -76,6 +76,17 @@ class Attention(nn.Module):
         mixed_BNTK = self._attend(q_BNTK[:, :, skip:], keys_BNSK, values_BNSK, reading)
         return self.out(mixed_BNTK.transpose(1, 2).flatten(2)), state
 
+    def explain(self, x_BTD: Tensor, reading: Reading) -> tuple[Tensor, Tensor]:
+        """``weights_BNTS`` of a pass from nothing, and the output they give: the plain twin of `forward`."""
+        q_BNTK, k_BNTK, v_BNTK = self._project(x_BTD, reading)
+        shared = self.heads // self.kv_heads
+        k_BNTK, v_BNTK = (part.repeat_interleave(shared, dim=1) for part in (k_BNTK, v_BNTK))
+        scores_BNTS = q_BNTK @ k_BNTK.transpose(-2, -1) * self.head_size**-0.5
+        bias = self.position[0].bias(reading.places, reading.keys)
+        scores_BNTS = scores_BNTS if bias is None else scores_BNTS + bias
+        weights_BNTS = scores_BNTS.masked_fill(~reading.seen(), -torch.inf).softmax(dim=-1)
+        return weights_BNTS, self.out((weights_BNTS @ v_BNTK).transpose(1, 2).flatten(2))
+
     def _project(self, x_BTD: Tensor, reading: Reading) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values; queries and keys are normed and turned together."""
         qkv_BTXK = self.from_x(x_BTD).unflatten(-1, (-1, self.head_size))

@@ -15,6 +15,7 @@ from nextword.cli import (
     doctor,
     exchange,
     generate,
+    inspect,
     lines,
     listing,
     mix,
@@ -62,6 +63,7 @@ app.command("mix")(mix.mix)
 app.command("generate")(generate.generate)
 app.command("compare")(compare.compare)
 app.command("lab")(compare.lab)
+app.command("inspect")(inspect.inspect)
 app.command("export")(exchange.export)
 app.command("import")(exchange.import_)
 app.add_typer(tokenizer.app, name="tokenizer")

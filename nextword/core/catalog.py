@@ -150,6 +150,21 @@ SLOTS: dict[str, dict[str, str]] = {
         "zero": "nextword.blocks.weights:zero",
         "gpt2": "nextword.blocks.weights:gpt2",
     },
+    # Ways to look inside a model: classes of the shape `probe.looking.Probe`.
+    "probe": {
+        "gradients": "nextword.probe.gradients:Gradients",
+        "depth": "nextword.probe.depth:Depth",
+        "gates": "nextword.probe.gates:OfGates",
+        "eigenvalues": "nextword.probe.eigenvalues:Eigenvalues",
+        "attention": "nextword.probe.attention:OfAttention",
+        "embeddings": "nextword.probe.embeddings:Embeddings",
+        "units": "nextword.probe.units:Units",
+        "linear": "nextword.probe.linear:Linear",
+        "surprise": "nextword.probe.surprise:Surprise",
+        "evidence": "nextword.probe.evidence:OfEvidence",
+        "beam": "nextword.probe.beam:OfBeam",
+        "alignment": "nextword.probe.alignment:Alignment",
+    },
     # Experiments of the lectures, in their order: a function (out, run, quick) -> events.
     "lab": {
         "sums-to-one": "nextword.lab.sums_to_one:run",

@@ -23,6 +23,9 @@ COMMANDS = {
     },
     "compare": {"--models", "--valid", "--tokenizer", "--minutes", "--seeds", "--set", "--out"},
     "lab": {"--run", "--out"},
+    "inspect": {
+        "--what", "--text", "--against", "--layer", "--head", "--unit", "--set-gate", "--out", "--set",
+    },
     "export": {"--to", "--out"},
     "import": {"--out", "--overwrite"},
     "tokenizer train": {"--tokenizer", "--out", "--set"},

@@ -10,7 +10,7 @@ from nextword.core.errors import ConfigError, MissingPart
 from nextword.models import presets
 
 
-@pytest.mark.parametrize("slot", ["model", "tokenizer", "smoothing", "decode", "lab"])
+@pytest.mark.parametrize("slot", ["model", "tokenizer", "smoothing", "decode", "lab", "probe"])
 def test_every_name_of_the_catalog_can_be_imported(slot):
     for name in catalog.names(slot):
         assert catalog.find(slot, name) is not None

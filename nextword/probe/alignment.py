@@ -1,0 +1,28 @@
+"""Alignment: which source word a translation attends to; for language models there is none to see.
+
+[PENN "Attention": soft alignment], [MAUSAM "Attention"]
+"""
+
+from __future__ import annotations
+
+from nextword.core.errors import ConfigError
+from nextword.probe.seen import Seen
+from nextword.probe.settings import ProbeSettings
+from nextword.probe.subject import Subject
+
+
+class Alignment:
+    """Source words against target words."""
+
+    about = "soft alignment of a translation with its source"
+    needs = "translation runs"
+
+    def fits(self, subject: Subject) -> bool:
+        """Only models that read a source and can tell how much of it each word takes."""
+        return hasattr(subject.model, "alignment")
+
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
+        """A language model reads no source."""
+        raise ConfigError(
+            f"'alignment' is for translation runs, and '{subject.name}' is a {subject.described}"
+        )

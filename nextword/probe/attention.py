@@ -1,0 +1,136 @@
+"""Attention maps of any layer and head, and what each head looks at on average.
+
+[MAUSAM "Transformers (2017) Made Many Changes at Once!": multiple heads], [PENN "Attention": which words are
+looked at]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nextword.drawing.heat import Names, heat, thumbnails
+from nextword.drawing.page import Table
+from nextword.probe.looking import check_layer
+from nextword.probe.seen import Picture, Seen
+from nextword.probe.settings import ProbeSettings
+from nextword.probe.subject import Subject, Words
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_TOKENS = 40
+_SMALL = 32  # words of a small map
+
+
+class OfAttention:
+    """What each word looks at."""
+
+    about = "attention maps of every layer and head (--layer L --head N for one)"
+    needs = "Transformers"
+
+    def fits(self, subject: Subject) -> bool:
+        """Blocks that mix by attention."""
+        if subject.kind != "transformer":
+            return False
+        from nextword.probe import maps  # needs torch
+
+        return maps.has_attention(subject.network)
+
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
+        """All maps small, and one large: the one asked for, or the one that looks farthest."""
+        from nextword.probe import maps  # needs torch
+
+        limit = min(settings.tokens or _TOKENS, subject.network.window)
+        row = subject.row(limit)
+        found = maps.attention(subject.network, row.ids_T)
+        weights = found.weights_LNTS
+        facts = habits(weights)
+        layer = check_layer(settings.layer, len(weights))
+        head = check_layer(settings.head, weights.shape[1], "head")
+        if layer < 0 or head < 0:
+            layer, head = _farthest(facts["distance"], layer, head)
+        return Seen(
+            "attention", subject.name, f"What the words look at: {subject.name}", _sentence(facts, found.gap),
+            'MAUSAM "Transformer Language Model"', {"weights_LNTS": weights, **facts},
+            {"T": row.labels, "S": row.labels},
+            (_all(weights), _one(weights[layer, head], row, layer, head), _table(facts)),
+        )  # fmt: skip
+
+
+def habits(weights_LNTS: Array) -> dict[str, Array]:
+    """What each head does on average: how far it looks, how sharply, how much of it at the words near by."""
+    T = weights_LNTS.shape[2]
+    back_TS = np.maximum(np.arange(T)[:, None] - np.arange(T), 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        surprise = np.where(weights_LNTS > 0, -weights_LNTS * np.log2(weights_LNTS), 0.0)
+    later = weights_LNTS[:, :, 1:] if T > 1 else weights_LNTS
+    return {
+        "distance": (weights_LNTS * back_TS).sum(axis=-1).mean(axis=-1),
+        "entropy": surprise.sum(axis=-1).mean(axis=-1),
+        "itself": np.einsum("lntt->lnt", weights_LNTS).mean(axis=-1),
+        "previous": np.diagonal(weights_LNTS, offset=-1, axis1=2, axis2=3).mean(axis=-1)
+        if T > 1 else np.zeros(weights_LNTS.shape[:2]),
+        "first": later[..., 0].mean(axis=-1),
+    }  # fmt: skip
+
+
+def _farthest(distance_LN: Array, layer: int, head: int) -> tuple[int, int]:
+    """The head that looks farthest back, within the layer or head that was named."""
+    chosen = distance_LN.copy()
+    chosen[[place for place in range(len(chosen)) if layer not in (place, -1)]] = -1
+    chosen[:, [place for place in range(chosen.shape[1]) if head not in (place, -1)]] = -1
+    found = np.unravel_index(int(np.argmax(chosen)), chosen.shape)
+    return int(found[0]), int(found[1])
+
+
+def _sentence(facts: dict[str, Array], gap: float) -> str:
+    told = []
+    for name, phrase in (
+        ("previous", "at the word before"),
+        ("first", "at the first word"),
+        ("itself", "at itself"),
+    ):
+        place = np.unravel_index(int(np.argmax(facts[name])), facts[name].shape)
+        share = 100 * float(facts[name][place])
+        told.append(f"head {place[1] + 1} of layer {place[0] + 1} looks most {phrase} ({share:.0f} %)")
+    return f"{'; '.join(told)}. What these weights give differs from the layers' output by {gap:.1g} at most."
+
+
+def _all(weights_LNTS: Array) -> Picture:
+    small = [[head[:_SMALL, :_SMALL] for head in layer] for layer in weights_LNTS]
+    title = "Every layer and head: each row is a word, each column what it looks at"
+    return Picture(
+        title, thumbnails(small, title, "layer", "head", "share of the attention"),
+        f"The first {min(_SMALL, weights_LNTS.shape[2])} words, from the upper left. The diagonal is "
+        "the word itself; a "
+        "line beside it the word before; a column on the left the first word.",
+    )  # fmt: skip
+
+
+def _one(weights_TS: Array, row: Words, layer: int, head: int) -> Picture:
+    seen = np.where(np.tri(len(weights_TS), dtype=bool), weights_TS, np.nan)
+    title = f"Layer {layer + 1}, head {head + 1}: what each word looks at"
+    return Picture(
+        title,
+        heat(seen, Names("word that looks", row.labels), Names("word that is looked at", row.labels), title,
+             "share of the attention", (0.0, 1.0)),
+        "Each row sums to 1. A word sees itself and what stands before it; the rest is empty.",
+    )  # fmt: skip
+
+
+def _table(facts: dict[str, Array]) -> Table:
+    L, N = facts["distance"].shape
+    rows = tuple(
+        (layer + 1, head + 1, *(round(float(facts[name][layer, head]), 3) for name in facts))
+        for layer in range(L) for head in range(N)
+    )  # fmt: skip
+    heads = (
+        "layer",
+        "head",
+        "mean distance, words",
+        "entropy, bits",
+        "at itself",
+        "at the word before",
+        "at the first",
+    )
+    return Table(heads, rows)

@@ -1,0 +1,135 @@
+"""The tree of a beam search: what was kept at each step, what was dropped, and the best text.
+
+[MAUSAM "Beam search"]. The search is the one that `generate` does; the tree is read off the words that the
+model is given and the rows that it is told to keep.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nextword.core.contracts import END, Array, LanguageModel, State
+from nextword.decode.generate import Generated, collect, generate
+from nextword.decode.settings import DecodeSettings
+from nextword.drawing.page import Table
+from nextword.drawing.tree import Node, tree
+from nextword.models.distributions import as_numpy
+from nextword.probe.seen import Picture, Seen
+from nextword.probe.settings import ProbeSettings
+from nextword.probe.subject import NEWLINE, Quiet, Subject
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class OfBeam:
+    """How a beam goes through the texts."""
+
+    about = "the search tree of beam decoding; --text is the prompt"
+    needs = "models that give probabilities"
+
+    def fits(self, subject: Subject) -> bool:
+        """Every model on the contract."""
+        return bool(getattr(subject.model, "is_probability", True))
+
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
+        """Search from the prompt, and draw what was kept."""
+        prompt = subject.given or ""
+        watched = Watched(subject.model)
+        asked = DecodeSettings(
+            decode="beam",
+            beam_size=settings.beam_size,
+            n_best=settings.beam_size,
+            max_tokens=settings.max_tokens,
+        )
+        ids = [int(i) for i in subject.tokenizer.encode(prompt)]
+        texts = collect(generate(watched, [ids], asked, subject.tokenizer))
+        nodes, words, logps = nodes_of(subject, watched, texts)
+        rows = tuple(
+            (text.text.strip(), text.logprob, float(np.exp(text.logprob)), text.reason) for text in texts
+        )
+        title = f"A beam search of {settings.beam_size}: {subject.name}"
+        best = texts[0].text.strip()
+        return Seen(
+            "beam", subject.name, title,
+            f"After '{prompt}' the best of {len(texts)} finished texts is '{best}' (log p "
+            f"{texts[0].logprob:.2f}); "
+            f"{len(nodes)} words were kept on the way.",
+            'MAUSAM "Beam search"',
+            {
+                "parent_N": np.array([node.parent for node in nodes]), "word_N": np.array(words),
+                "logp_N": np.array(logps),
+            },
+            {"N": [node.text for node in nodes]},
+            (Picture(
+                "The tree of the search: every word that was kept, with its probability",
+                tree(nodes, prompt or "<s>", title, "step"),
+                "From left to right, one word a step; the number below a word is its probability "
+                "after what stands before "
+                "it. At each step only the best go on, over all branches together.",
+                Table(("text", "log p", "p", "why it ended"), rows),
+            ),),
+        )  # fmt: skip
+
+
+class Watched(Quiet):
+    """A model that remembers which rows it kept and which words it read: the tree of a search."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        super().__init__(model)
+        self.steps: list[tuple[list[int], list[int]]] = []  # of each step the parents' rows, and the words
+        self.logps: list[Floats] = []  # before each step, ``logp_RV``
+        self._rows: list[int] | None = None
+
+    def next(self, state: State) -> Array:
+        """What comes first."""
+        found = self.model.next(state)
+        self.logps.append(as_numpy(found, np.float64))
+        return found
+
+    def reorder(self, state: State, rows_B: Array) -> State:
+        """Which rows go on."""
+        self._rows = [int(row) for row in rows_B]
+        return self.model.reorder(state, rows_B)
+
+    def step(self, ids_B: Array, state: State) -> tuple[Array, State]:
+        """Which words they read."""
+        words = [int(word) for word in ids_B]
+        self.steps.append((self._rows if self._rows is not None else list(range(len(words))), words))
+        self._rows = None
+        found, after = self.model.step(ids_B, state)
+        self.logps.append(as_numpy(found, np.float64))
+        return found, after
+
+
+def nodes_of(
+    subject: Subject, watched: Watched, texts: list[Generated]
+) -> tuple[list[Node], list[int], list[float]]:
+    """All words that were kept, parents first, and the last words of the finished texts."""
+    paths: dict[tuple[int, ...], float] = {}  # every kept way, and log p of its last word
+    rows: list[tuple[int, ...]] = [()]
+    for step, (parents, words) in enumerate(watched.steps):
+        logp_RV = watched.logps[step]
+        after = []
+        for parent, word in zip(parents, words, strict=True):
+            path = (*rows[parent], word)
+            paths[path] = float(logp_RV[parent, word])
+            after.append(path)
+        rows = after
+    for text in texts:
+        for length in range(1, len(text.ids) + 1):
+            paths.setdefault(tuple(text.ids[:length]), text.logprobs[length - 1])
+    ends, best = {text.ids for text in texts}, texts[0].ids
+    order = sorted(paths, key=lambda path: (len(path), [-paths[path[: n + 1]] for n in range(len(path))]))
+    place = {path: number for number, path in enumerate(order)}
+    nodes = [
+        Node(place.get(path[:-1], -1), _shown(subject, path[-1]), f"{np.exp(paths[path]):.2g}",
+             path == best[: len(path)], path in ends)
+        for path in order
+    ]  # fmt: skip
+    return nodes, [path[-1] for path in order], [paths[path] for path in order]
+
+
+def _shown(subject: Subject, word: int) -> str:
+    return NEWLINE if word == END and subject.tokenizer.unit == "line" else subject.tokenizer.piece(word)

@@ -1,0 +1,125 @@
+"""How much a word still depends on what was read k words before: ||d loss(t) / d h(t-k)||, and by depth.
+
+[IITD-2 "Vanishing gradient", "Is Vanishing/Exploding Gradient Just an RNN Problem?"], [XMU "Exploding and
+vanishing gradients"]. Every place of the text that is asked for is a row of one batch, so that one pass
+backwards gives all of them: rows do not touch each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from nextword.blocks.states import map_state
+from nextword.models.network import Network
+from nextword.models.recurrent import RecurrentNetwork
+from nextword.models.transformer import TransformerNetwork
+from nextword.probe import passes
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Norms by layer, place and distance; ``norm_SPK[..., k - 1]`` is of what stood k words before."""
+
+    sites: tuple[str, ...]
+    norm_SPK: Array
+    places_P: Array  # which ids of the text were predicted
+
+    @property
+    def mean(self) -> Array:
+        """``mean_SK`` over the places."""
+        mean_SK: Array = self.norm_SPK.mean(axis=1)
+        return mean_SK
+
+
+@dataclass(frozen=True)
+class Depths:
+    """Norms by layer, from the words up."""
+
+    layers: tuple[str, ...]
+    activations_L: Array  # ||d loss / d x|| of a layer's numbers, the mean over positions
+    weights_L: Array  # ||d loss / d W|| of all its weights
+
+
+def by_distance(network: Network, ids_T: Array, distance: int = 100, places: int = 16) -> Distances:
+    """The norms at evenly spread places of a text that begins with START."""
+    most = min(distance, len(ids_T) - 1, *((network.context,) if network.context is not None else ()))
+    count = min(places, len(ids_T) - most)
+    places_P = np.unique(np.linspace(most, len(ids_T) - 1, count).round().astype(np.int64))
+    ids = torch.as_tensor(ids_T, device=network.device)
+    rows_PK = torch.stack([ids[place - most : place] for place in places_P.tolist()])
+    state = _before(network, ids, places_P - most)
+    with torch.enable_grad():
+        done = passes.run(network, rows_PK, state)
+        loss = passes.losses(network, done.features_BTD[:, -1], ids[torch.as_tensor(places_P)])
+        sites = done.sites if state is not None or isinstance(network, TransformerNetwork) else done.sites[:1]
+        tensors = [tensor for site in sites for tensor in site.tensors]
+        found = list(torch.autograd.grad(loss, tensors, allow_unused=True))
+    norms = []
+    for site in sites:
+        own = [found.pop(0) for _ in site.tensors]
+        norms.append(site.gather(own).norm(dim=-1)[:, -most:].flip(1).double().cpu().numpy())
+    return Distances(tuple(site.name for site in sites), np.stack(norms), places_P)
+
+
+@torch.no_grad()
+def _before(network: Network, ids: Tensor, cuts: Array) -> Any:
+    """What a recurrent network knows where each row begins, a row a cut; others begin with nothing."""
+    if not isinstance(network, RecurrentNetwork):
+        return None
+    state, read, found = network.start(1), 0, []
+    for cut in cuts.tolist():
+        state = network.read(ids[None, read:cut], state)[1]
+        read = cut
+        found.append(state)
+    return map_state(lambda *parts: torch.cat(parts), found[0], *found[1:])
+
+
+def by_depth(network: Network, ids_T: Array) -> Depths:
+    """The norms of the mean loss of a text, layer by layer."""
+    ids = torch.as_tensor(ids_T, device=network.device)
+    if isinstance(network, TransformerNetwork):
+        ids = ids[: network.window]
+    layers = _layers(network)
+    with torch.enable_grad():
+        done, targets = _one_row(network, ids)
+        loss = passes.losses(network, done.features_BTD.flatten(0, 1), targets) / len(targets)
+        tensors = [tensor for site in done.sites for tensor in site.tensors]
+        weights = [weight for _, module in layers for weight in module.parameters()]
+        found = list(torch.autograd.grad(loss, [*tensors, *weights], allow_unused=True))
+    squares = np.zeros(len(layers))
+    for site in done.sites:
+        x_BTD = site.gather([found.pop(0) for _ in site.tensors]) * len(targets)
+        squares[site.depth] += float(x_BTD.norm(dim=-1).mean()) ** 2
+    of_weights = []
+    for _, module in layers:
+        own = [found.pop(0) for _ in module.parameters()]
+        of_weights.append(sum(float(each.norm()) ** 2 for each in own if each is not None) ** 0.5)
+    return Depths(tuple(name for name, _ in layers), np.sqrt(squares), np.array(of_weights))
+
+
+def _one_row(network: Network, ids: Tensor) -> tuple[passes.Pass, Tensor]:
+    """Every position of the text predicted: one row, or as many windows as there are positions."""
+    if network.context is not None and not isinstance(network, TransformerNetwork):
+        C = network.context
+        padded = torch.cat([ids.new_full((C - 1,), cast(Any, network).nothing), ids[:-1]])
+        return passes.run(network, padded.unfold(0, C, 1)), ids[1:]
+    return passes.run(network, ids[None, :-1]), ids[1:]
+
+
+def _layers(network: Network) -> list[tuple[str, nn.Module]]:
+    """The modules of every depth, the words' vectors first."""
+    own = cast(Any, network)
+    if isinstance(network, TransformerNetwork):
+        deep = list(own.stack.blocks)
+    elif isinstance(network, RecurrentNetwork):
+        deep = list(own.layers)
+    else:
+        return [("words", own.embedding), ("hidden layer", own.words_to_hidden)]
+    return [("words", own.embedding), *((f"layer {depth}", each) for depth, each in enumerate(deep, start=1))]

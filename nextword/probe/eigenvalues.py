@@ -1,0 +1,177 @@
+"""Eigenvalues of what takes a state to the next, and how its powers grow or fade.
+
+[XMU "Exploding and vanishing gradients": eigenvalues above 1 explode, below 1 vanish]. What matters is |λ|,
+and a matrix that is not normal can grow first all the same: ||W^k|| is drawn beside |λ|^k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from nextword.drawing.page import Table
+from nextword.drawing.plane import plane
+from nextword.drawing.svg import Axis, Series, lines
+from nextword.probe.looking import check_layer
+from nextword.probe.seen import Picture, Seen
+from nextword.probe.settings import ProbeSettings
+from nextword.probe.subject import Subject
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_POWERS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 63, 80, 100)
+_TOKENS = 48
+_EXACT = 300  # rows up to which a norm is computed by singular values
+
+
+class Eigenvalues:
+    """Whether what goes from state to state grows or fades."""
+
+    about = "eigenvalues of the recurrent matrix, and the growth of its powers"
+    needs = "recurrent networks with a matrix from state to state (rnn, lstm, gru, gru-torch)"
+
+    def fits(self, subject: Subject) -> bool:
+        """A minGRU has no such matrix."""
+        if subject.kind != "recurrent":
+            return False
+        from nextword.probe import matrices  # needs torch
+
+        return bool(matrices.weights_of(subject.network.layers[0]))
+
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
+        """The matrices of one layer (the first, if none is named), and its steps along the text."""
+        from nextword.probe import matrices  # needs torch
+
+        network = subject.network
+        layer = max(0, check_layer(settings.layer, len(network.layers)))
+        weights = matrices.weights_of(network.layers[layer])
+        found = {name: np.linalg.eigvals(weight) for name, weight in weights.items()}
+        powers = [k for k in _POWERS if k <= settings.powers]
+        first = next(iter(weights))
+        growth = powers_of(weights[first], powers)
+        arrays = {f"λ {name}": values for name, values in found.items()} | {"norm_K": growth}
+        parts = [_spectrum(found, layer), _grown(first, found[first], powers, growth)]
+        size = network.layers[layer].hidden * network.layers[layer].parts
+        if size <= matrices.LARGEST:
+            row = subject.row(settings.tokens or _TOKENS)
+            arrays["products_K"] = products(matrices.jacobians(network, row.ids_T, layer))
+            parts.append(_along(arrays["products_K"], found[first]))
+        title = f"Eigenvalues of layer {layer + 1}: {subject.name}"
+        return Seen(
+            "eigenvalues", subject.name, title,
+            _sentence(first, weights[first], found[first], powers, growth),
+            'XMU "Exploding and vanishing gradients"', arrays, {"K": [str(k) for k in powers]}, tuple(parts),
+        )  # fmt: skip
+
+
+def powers_of(weight_HH: Array, powers: list[int]) -> Array:
+    """||W^k|| for these k, which rise."""
+    power, at, found = np.eye(len(weight_HH)), 0, []
+    for k in powers:
+        power = power @ np.linalg.matrix_power(weight_HH, k - at)
+        at = k
+        found.append(norm(power))
+    return np.array(found)
+
+
+def norm(matrix: Array) -> float:
+    """The most that a matrix can make of a vector of length 1: its largest singular value."""
+    if not np.isfinite(matrix).all():
+        return float("inf")
+    if len(matrix) <= _EXACT:
+        return float(np.linalg.norm(matrix, 2))
+    vector: Array = np.random.default_rng(0).normal(size=len(matrix))
+    length = 0.0
+    for _ in range(100):  # power iteration on MᵀM
+        vector = matrix.T @ (matrix @ vector)
+        before, length = length, float(np.linalg.norm(vector))
+        if length == 0.0 or abs(length - before) <= 1e-9 * length:
+            break
+        vector /= length
+    return float(np.sqrt(length))
+
+
+def products(steps: Iterable[Array]) -> Array:
+    """||J(T) … J(T-k+1)||: what becomes of a gradient that goes back k words from the end of the text."""
+    product, found = None, []
+    for step_SS in steps:
+        product = step_SS if product is None else product @ step_SS
+        found.append(norm(product))
+    return np.array(found)
+
+
+def departure(weight_HH: Array) -> float:
+    """How far from normal: ||W Wᵀ - Wᵀ W|| / ||W||², 0 for a normal matrix (Henrici 1962)."""
+    gap = weight_HH @ weight_HH.T - weight_HH.T @ weight_HH
+    return float(np.linalg.norm(gap) / max(float(np.linalg.norm(weight_HH)) ** 2, 1e-300))
+
+
+def _sentence(name: str, weight_HH: Array, values: Array, powers: list[int], growth: Array) -> str:
+    largest = float(np.abs(values).max())
+    outside = int((np.abs(values) > 1).sum())
+    peak = int(np.argmax(growth))
+    fate = "its powers explode" if largest > 1 else "its powers fade"
+    return (
+        f"The matrix '{name}' has largest |λ| = {largest:.3f} ({outside} of {len(values)} outside the "
+        "unit circle), so "
+        f"{fate}; ‖W‖ = {growth[0]:.3f}, and up to k = {powers[-1]} its powers are largest at k = "
+        f"{powers[peak]} "
+        f"({growth[peak]:.3g}); departure from normal {departure(weight_HH):.2f}."
+    )
+
+
+def _spectrum(found: dict[str, Array], layer: int) -> Picture:
+    title = f"Eigenvalues of the matrices from state to state, layer {layer + 1}"
+    rows = tuple(
+        (
+            name,
+            float(np.abs(values).max()),
+            float(np.abs(values).min()),
+            int((np.abs(values) > 1).sum()),
+            len(values),
+        )
+        for name, values in found.items()
+    )
+    return Picture(
+        title,
+        plane([(name, values.tolist()) for name, values in found.items()], title),
+        "Every point is an eigenvalue λ. Outside the dotted circle |λ| > 1: along it a state, and a "
+        "gradient, grows at "
+        "every step; inside it fades.",
+        Table(("matrix", "largest |λ|", "smallest |λ|", "outside the circle", "eigenvalues"), rows),
+    )
+
+
+def _grown(name: str, values: Array, powers: list[int], growth: Array) -> Picture:
+    largest = float(np.abs(values).max())
+    norms = tuple((float(k), float(y)) for k, y in zip(powers, growth, strict=True))
+    rates = tuple((float(k), largest**k) for k in powers)
+    rows = tuple((k, float(y), largest**k) for k, y in zip(powers, growth, strict=True))
+    title = f"How the powers of '{name}' grow"
+    return Picture(
+        title,
+        lines([Series("‖W^k‖", norms), Series("|λ|max^k", rates)], title, Axis("power k, in steps", log=True),
+              Axis("largest growth of a vector", log=True)),
+        "The most that k steps can make of a vector. Where the line of the norm lies above that of "
+        "the eigenvalue, the "
+        "matrix is not normal: it grows first, whatever |λ| says of the end.",
+        Table(("k", "‖W^k‖", "|λ|max^k"), rows),
+    )  # fmt: skip
+
+
+def _along(products_K: Array, values: Array) -> Picture:
+    largest = float(np.abs(values).max())
+    points = tuple((float(k), float(y)) for k, y in enumerate(products_K, start=1))
+    rates = tuple((float(k), largest**k) for k in range(1, len(products_K) + 1))
+    rows = tuple((k, float(y), largest**k) for k, y in enumerate(products_K.tolist(), start=1))
+    title = "What the steps make of a gradient along the text"
+    return Picture(
+        title,
+        lines([Series("‖J(t) … J(t-k+1)‖", points), Series("|λ|max^k of W", rates)], title,
+              Axis("steps back k, from the end of the text"), Axis("largest growth of a gradient", log=True)),
+        "J is the derivative of a whole step, gates and slopes of the activation included, at each "
+        "word of the text: "
+        "the product is what a gradient really meets on its way back through the layer.",
+        Table(("k", "‖J(t) … J(t-k+1)‖", "|λ|max^k"), rows),
+    )  # fmt: skip

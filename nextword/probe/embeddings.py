@@ -1,0 +1,102 @@
+"""Embeddings: the nearest neighbours of the words of a text, and a map of them.
+
+[IITD-1 "A fixed-window neural Language Model": words are vectors], [XMU: counts ignore that words are alike]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nextword.core.contracts import SPECIALS
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Series, scatter
+from nextword.models.distributions import as_numpy
+from nextword.probe import vectors
+from nextword.probe.seen import Picture, Seen
+from nextword.probe.settings import ProbeSettings
+from nextword.probe.subject import SPACE, Subject, joined
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_TOKENS = 400
+_LABELS = 48  # words with a name on the map
+_POINTS = 300  # others, without
+_FITTED = 3000  # words from which the axes of the map come
+
+
+class Embeddings:
+    """Words that lie near each other."""
+
+    about = "nearest neighbours of words, and a map of the embeddings"
+    needs = "neural networks"
+
+    def fits(self, subject: Subject) -> bool:
+        """Networks that look words up in our matrix."""
+        return hasattr(getattr(subject.network, "embedding", None), "weight_VE")
+
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
+        """The most frequent words of the text, and what lies near them."""
+        vectors_VE = as_numpy(subject.network.embedding.weight_VE, np.float64)[: subject.tokenizer.vocab_size]
+        asked_Q = frequent(subject, settings.tokens or _TOKENS, settings.words)
+        near_QK, cosine_QK = vectors.neighbours(vectors_VE, asked_Q, settings.neighbours, len(SPECIALS))
+        asked, near = (
+            [name(subject, i) for i in asked_Q],
+            [[name(subject, i) for i in row] for row in near_QK],
+        )
+        rows = tuple(
+            (word, ", ".join(f"{other} {c:.2f}" for other, c in zip(others, cosines, strict=True)))
+            for word, others, cosines in zip(asked, near, cosine_QK, strict=True)
+        )
+        first = (
+            f"'{asked[0]}' lies nearest to '{near[0][0]}' (cosine {cosine_QK[0, 0]:.2f})"
+            if near_QK.size
+            else ""
+        )
+        picture, points_V2 = _map(subject, vectors_VE, asked_Q, near_QK)
+        return Seen(
+            "embeddings", subject.name, f"Words as vectors: {subject.name}",
+            f"{len(vectors_VE):,} words have vectors of {vectors_VE.shape[1]} numbers; {first}.",
+            'IITD-1 "A fixed-window neural Language Model"',
+            {"words_Q": asked_Q, "near_QK": near_QK, "cosine_QK": cosine_QK, "map_V2": points_V2},
+            {"Q": asked, "K": [" ".join(others) for others in near]},
+            (Table(("word", "nearest words and their cosine"), rows), picture),
+        )  # fmt: skip
+
+
+def frequent(subject: Subject, tokens: int, count: int) -> Array:
+    """The most frequent words of the text that have letters; any words where none has."""
+    ids_T = joined(subject.rows(tokens)).ids_T
+    words, times = np.unique(ids_T[ids_T >= len(SPECIALS)], return_counts=True)
+    order = words[np.lexsort((words, -times))]
+    lettered = [i for i in order.tolist() if any(c.isalpha() for c in subject.tokenizer.piece(i))]
+    return np.array((lettered or order.tolist())[:count], dtype=np.int64)
+
+
+def name(subject: Subject, index: int) -> str:
+    """A word as it stands in a list; a space within it is seen."""
+    return subject.tokenizer.piece(int(index)).replace(" ", SPACE).replace("\n", "⏎").replace("\t", "→")
+
+
+def _map(subject: Subject, vectors_VE: Array, asked_Q: Array, near_QK: Array) -> tuple[Picture, Array]:
+    real_VE = vectors_VE[len(SPECIALS) :]
+    mean_E, axes_E2, shares = vectors.plane(real_VE[:_FITTED] if len(real_VE) else vectors_VE)
+    points_V2 = (vectors_VE - mean_E) @ axes_E2
+    others = [i for i in dict.fromkeys(near_QK.T.ravel().tolist()) if i not in set(asked_Q.tolist())]
+    others = others[: max(0, _LABELS - len(asked_Q))]
+    named = {*asked_Q.tolist(), *others}
+    rest = [i for i in range(len(SPECIALS), len(vectors_VE)) if i not in named][:_POINTS]
+    series = [Series("other words", tuple(map(tuple, points_V2[rest].tolist())), 6, named=False)]
+    series += [Series(name(subject, i), (tuple(points_V2[i].tolist()),), 1) for i in asked_Q.tolist()]
+    series += [Series(name(subject, i), (tuple(points_V2[i].tolist()),), 0) for i in others]
+    x, y = (
+        Axis(f"{place} direction ({100 * share:.0f} % of the variance)")
+        for place, share in zip(("first", "second"), shares.tolist(), strict=True)
+    )
+    svg = scatter(series, "A map of the words' vectors", x, y)
+    return Picture(
+        "A map of the words' vectors", svg,
+        "Words of the text (orange) and their nearest neighbours (blue) among other words (grey), in "
+        "the plane in which "
+        "the vectors lie widest apart. What is near here may still be far in the other directions.",
+    ), points_V2  # fmt: skip

@@ -1,0 +1,261 @@
+"""The evidence behind a probability: counts, the order used, what was taken from a count, the backoff weight.
+
+[XMU "n-gram language models", "Sparsity problems of n-gram models"]: p(w | context) comes from the longest
+n-gram that was seen; where none was, from a shorter one times the weights of the contexts that are left
+out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nextword.core.contracts import START
+from nextword.drawing.coloured import coloured
+from nextword.drawing.heat import Names, heat
+from nextword.drawing.page import Table
+from nextword.models.distributions import as_numpy
+from nextword.models.mixture import Mixture
+from nextword.ngram.model import NgramModel
+from nextword.ngram.unbounded import UnboundedModel
+from nextword.probe.recount import FREQUENCIES, Counted, Recounter, followers
+from nextword.probe.seen import Picture, Seen, row_of
+from nextword.probe.settings import ProbeSettings
+from nextword.probe.subject import Subject, Words, joined
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_TOKENS = 60
+_SLIDE = 'XMU "Sparsity problems of n-gram models"'
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the probability of one word comes from."""
+
+    word: str
+    p: float
+    order: int  # words of the n-gram that gave it, itself included
+    context: str  # the words before it in that n-gram
+    count: int | None  # how often the n-gram was seen; None: the arrays do not tell
+    total: int | None  # how often its context was
+    kinds: int  # different words that were seen after the context
+    discount: float | None  # what was taken from the count
+    weight: float  # the product of the backoff weights of the longer contexts
+    skipped: int  # contexts that were seen, but not with this word
+
+
+class OfEvidence:
+    """Why a count model says what it says."""
+
+    about = "counts, order used, discount and backoff weight behind each word; of a mixture each part's share"
+    needs = "count models and mixtures (ngram, unbounded, mixture)"
+
+    def fits(self, subject: Subject) -> bool:
+        """Whatever has counts, and mixtures of anything."""
+        return isinstance(subject.model, NgramModel | UnboundedModel | Mixture)
+
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
+        """Word by word."""
+        tokens = settings.tokens or _TOKENS
+        if isinstance(subject.model, Mixture):
+            return _shares(subject, tokens)
+        if isinstance(subject.model, UnboundedModel):
+            return _matches(subject, subject.model, tokens)
+        rows = subject.rows(tokens)
+        found = [source for row in sources(subject, rows) for source in row]
+        return _seen(subject, rows, found)
+
+
+def sources(subject: Subject, rows: list[Words]) -> list[list[Source]]:
+    """Of every word of some rows that begin with START."""
+    assert isinstance(subject.model, NgramModel)
+    recounter = Recounter(subject.model, subject.facts.get("tokens"), subject.facts.get("settings"))
+    return [_row(recounter, row) for row in rows]
+
+
+def _row(recounter: Recounter, row: Words) -> list[Source]:
+    model = recounter.model
+    state, found = model.start(1), []
+    for t in range(1, len(row)):
+        found.append(_source(recounter, row, t, state))
+        state = model.score(row.ids_T[None, t : t + 1], np.array([1]), state)[1]
+    return found
+
+
+def _source(recounter: Recounter, row: Words, t: int, state: Any) -> Source:
+    """From the longest context seen with the word; those that were seen without it give their weights."""
+    model, word = recounter.model, int(row.ids_T[t])
+    p = float(np.exp(model.score(row.ids_T[None, t : t + 1], np.array([1]), state)[0][0, 0]))
+    weight, skipped = 1.0, 0
+    for length in _lengths(model, t):
+        node = int(state.nodes_BN[0, length - 1])
+        if node < 0:
+            continue
+        words_F, _, gamma = followers(model, length, node)
+        place = np.flatnonzero(words_F == word)
+        if len(place):
+            count, total, taken = _at(recounter.count(row.ids_T[t - length : t]), int(place[0]))
+            context, kinds = " ".join(row.labels[t - length : t]), len(words_F)
+            return Source(row.labels[t], p, length + 1, context, count, total, kinds, taken, weight, skipped)
+        weight, skipped = weight * gamma, skipped + 1
+    count = recounter.frequency([word]) if model.smoothing in FREQUENCIES else None
+    return Source(row.labels[t], p, 1, "", count, recounter.tokens, model.vocab_size, None, weight, skipped)
+
+
+def _lengths(model: NgramModel, t: int) -> list[int]:
+    """The contexts that are asked, the longest first; some smoothings ask the whole one only."""
+    longest = min(t, model.order - 1)
+    if model.trie.fallback == "shorter":
+        return list(range(longest, 0, -1))
+    return [longest] if longest else []
+
+
+def _at(counted: Counted | None, place: int) -> tuple[int | None, int | None, float | None]:
+    if counted is None:
+        return None, None, None
+    return int(counted.counts_F[place]), counted.total, float(counted.discounts_F[place])
+
+
+def _seen(subject: Subject, rows: list[Words], found: list[Source]) -> Seen:
+    assert isinstance(subject.model, NgramModel)
+    orders = np.array([source.order for source in found])
+    text = joined(rows)
+    keep = text.ids_T != START
+    pieces = [piece for piece, kept in zip(text.pieces, keep, strict=True) if kept]
+    title = "How many words the n-gram had that gave each word its probability"
+    table = tuple(
+        (
+            each.word,
+            each.p,
+            each.order,
+            each.context,
+            each.count,
+            each.total,
+            each.kinds,
+            each.discount,
+            each.weight,
+        )
+        for each in found
+    )
+    most = subject.model.order
+    is_adjusted = "kneser-ney" in subject.model.smoothing
+    note = (
+        " Below the highest order Kneser-Ney counts the different words before an n-gram."
+        if is_adjusted
+        else ""
+    )
+    picture = Picture(
+        title,
+        coloured(pieces, orders.tolist(), title, f"words of the n-gram (1 … {most})", (0.0, float(most))),
+        f"The redder a word, the longer the n-gram that was seen in training and gave its "
+        f"probability. Count: how often it was seen, of how often its context was; kinds: different words "
+        f"after that context.{note}",
+        Table(("word", "p", "order", "after", "count", "of", "kinds", "discount", "backoff weight"), table),
+    )  # fmt: skip
+    arrays = {
+        "p_N": np.array([each.p for each in found]), "order_N": orders,
+        "weight_N": np.array([each.weight for each in found]),
+        "count_N": np.array([np.nan if each.count is None else each.count for each in found]),
+        "total_N": np.array([np.nan if each.total is None else each.total for each in found]),
+    }  # fmt: skip
+    backed = int((np.array([each.skipped for each in found]) > 0).sum())
+    return Seen(
+        "evidence", subject.name, f"The evidence behind each word: {subject.name}",
+        f"The mean order is {orders.mean():.2f} of {subject.model.order} ({subject.model.smoothing}); "
+        f"{backed} of "
+        f"{len(found)} words were not seen after the longest context that was, and paid its backoff weight.",
+        _SLIDE, arrays, {"N": [each.word for each in found]}, (picture,),
+    )  # fmt: skip
+
+
+def _matches(subject: Subject, model: UnboundedModel, tokens: int) -> Seen:
+    """The longest match in the training text before every word."""
+    text = joined(subject.rows(tokens))
+    found = model.match_packed(text.ids_T)
+    keep = text.ids_T != START
+    logp = model.score_packed(text.ids_T)[keep]
+    lengths, totals, hits = (np.asarray(each)[keep] for each in (found.lengths, found.totals, found.hits))
+    labels = [label for label, kept in zip(text.labels, keep, strict=True) if kept]
+    pieces = [piece for piece, kept in zip(text.pieces, keep, strict=True) if kept]
+    D = [model.discounts[min(int(n), model.levels + 1) - 1] if n else None for n in lengths]
+    rows = tuple(
+        (label, float(np.exp(p)), int(n), int(hit), int(total), d)
+        for label, p, n, hit, total, d in zip(labels, logp, lengths, hits, totals, D, strict=True)
+    )
+    title = "How many words before each word stand in the training text, too"
+    picture = Picture(
+        title, coloured(pieces, lengths.tolist(), title, "words of the longest match"),
+        "The redder a word, the longer the piece of training text that the words before it repeat.",
+        Table(("word", "p", "match, words", "followed by it", "of", "discount"), rows),
+    )  # fmt: skip
+    return Seen(
+        "evidence", subject.name, f"The evidence behind each word: {subject.name}",
+        f"The words before a word repeat {lengths.mean():.2f} words of the training text on average, "
+        f"{int(lengths.max())} at most; in {100 * (hits > 0).mean():.0f} % of the places the word had "
+        "followed them.",
+        _SLIDE, {"p_N": np.exp(logp), "length_N": lengths, "total_N": totals, "hits_N": hits}, {"N": labels},
+        (picture,),
+    )  # fmt: skip
+
+
+def shares(subject: Subject, tokens: int) -> tuple[list[str], Array, Array]:
+    """The words, log p of each by every part, and the share that each part has in the mixture's p."""
+    assert isinstance(subject.model, Mixture)
+    text = subject.text(tokens)
+    scored: list[Array] = []
+    labels: list[str] = []
+    for part in subject.parts():
+        part.given = text
+        rows = part.rows(2 * tokens)
+        scored.append(np.concatenate([_logp(part, row) for row in rows]))
+        labels = labels or [label for row in rows for label in row.labels[1:]]
+    count = min(tokens, *map(len, scored))
+    logp_KN = np.stack([each[:count] for each in scored])
+    with np.errstate(divide="ignore"):
+        weighted = logp_KN + np.log(subject.model.weights)[:, None]
+    share_KN = np.exp(weighted - np.logaddexp.reduce(weighted, axis=0))
+    return labels[:count], logp_KN, share_KN
+
+
+def _logp(subject: Subject, row: Words) -> Array:
+    """log p of every word of a row after its START."""
+    logp = subject.model.score(row.ids_T[None, 1:], np.array([len(row) - 1]))[0]
+    return as_numpy(logp, np.float64)[0]
+
+
+def _shares(subject: Subject, tokens: int) -> Seen:
+    labels, logp_KN, share_KN = shares(subject, tokens)
+    assert isinstance(subject.model, Mixture)
+    weights = subject.model.weights
+    names = [
+        f"{part.described} (weight {weight:.2f})"
+        for part, weight in zip(subject.parts(), weights, strict=True)
+    ]
+    title = "Whose probability it is: each part's share of the mixture's p"
+    shown = min(len(labels), 40)
+    cells = np.concatenate([share_KN, np.exp(logp_KN)]).T.tolist()
+    rows = tuple(row_of(label, values) for label, values in zip(labels, cells, strict=True))
+    heads = (
+        "word",
+        *(f"share of {name}" for name in names),
+        *(f"p of {part.described}" for part in subject.parts()),
+    )
+    picture = Picture(
+        title,
+        heat(share_KN[:, :shown], Names("part", names), Names("word that is predicted", labels[:shown]),
+             title, "share of the mixture's probability", (0.0, 1.0)),
+        "Columns sum to 1: where a part gives a word more than the others do, most of the mixture's "
+        f"probability is its. The first {shown} of {len(labels)} tokens.",
+        Table(heads, rows),
+    )  # fmt: skip
+    told = ", ".join(
+        f"{name}: {100 * share:.0f} %" for name, share in zip(names, share_KN.mean(axis=1), strict=True)
+    )
+    return Seen(
+        "evidence", subject.name, f"The parts behind each word: {subject.name}",
+        f"The mean share of each part: {told}.",
+        _SLIDE, {"logp_KN": logp_KN, "share_KN": share_KN, "weights_K": np.asarray(weights)},
+        {"K": names, "N": labels}, (picture,),
+    )  # fmt: skip

@@ -1,0 +1,111 @@
+"""Gradient norm by distance: how far back the loss of a word can still teach the network anything.
+
+||d loss(t) / d h(t-k)|| for k = 1, 2, …, the mean over places of the text, in every layer. [IITD-2 "Vanishing
+gradient": the loss far away hardly reaches h(1)]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Series, lines
+from nextword.probe.seen import Picture, Seen
+from nextword.probe.settings import ProbeSettings
+from nextword.probe.subject import Subject
+
+Array = np.ndarray[Any, np.dtype[Any]]
+KINDS = ("recurrent", "transformer", "window")
+FALLEN = 0.01  # of the norm at distance 1: beyond it little is learnt
+_TOKENS = 320
+_MOST = 6  # lines in one picture
+_SHOWN = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500)
+
+
+class Gradients:
+    """How the gradient falls with the distance."""
+
+    about = "gradient norm by distance: d loss(t) / d h(t-k)"
+    needs = "neural networks"
+
+    def fits(self, subject: Subject) -> bool:
+        """Any of our networks."""
+        return subject.kind in KINDS
+
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
+        """One network, or two in one picture: then one layer of each."""
+        own = _measure(subject, settings)
+        series = [(name, own.mean[place]) for place, name in enumerate(own.sites)]
+        arrays: dict[str, Array] = {
+            "norm_SPK": own.norm_SPK,
+            "mean_SK": own.mean,
+            "places_P": own.places_P,
+        }
+        names = {"S": own.sites}
+        if against is not None:
+            other = _measure(against, settings)
+            arrays["against_mean_SK"] = other.mean
+            names["against S"] = other.sites
+            series = _pair(subject, series) + _pair(against, _named(other))
+        reach = [(name, reached(values)) for name, values in series]
+        return Seen(
+            "gradients", subject.name, f"How far the gradient reaches: {subject.name}", _sentence(reach),
+            'IITD-2 "Vanishing gradient"', arrays, names, (_picture(series, len(own.places_P)),),
+        )  # fmt: skip
+
+
+def _measure(subject: Subject, settings: ProbeSettings) -> Any:
+    from nextword.probe import distances  # needs torch
+
+    tokens = settings.tokens or max(_TOKENS, 3 * settings.distance)
+    row = subject.row(tokens)
+    return distances.by_distance(subject.network, row.ids_T, settings.distance, settings.places)
+
+
+def _named(found: Any) -> list[tuple[str, Array]]:
+    return [(name, found.mean[place]) for place, name in enumerate(found.sites)]
+
+
+def _pair(subject: Subject, series: list[tuple[str, Array]]) -> list[tuple[str, Array]]:
+    """The words' vectors and the top layer, named by the run."""
+    chosen = series if len(series) <= 2 else [series[0], series[-1]]
+    return [(f"{subject.name}: {name}", values) for name, values in chosen]
+
+
+def reached(mean_K: Array) -> int | None:
+    """The first distance at which the norm has fallen below a hundredth of its first; None: it has not."""
+    fallen = np.flatnonzero(mean_K < FALLEN * mean_K[0])
+    return int(fallen[0]) + 1 if len(fallen) else None
+
+
+def _sentence(reach: list[tuple[str, int | None]]) -> str:
+    told = [
+        f"{name}: never within the distances measured" if far is None else f"{name}: after {far} words"
+        for name, far in reach
+    ]
+    return f"The gradient falls below a hundredth of its first value: {'; '.join(told)}."
+
+
+def _picture(series: list[tuple[str, Array]], places: int) -> Picture:
+    drawn = series if len(series) <= _MOST else [*series[: _MOST - 2], *series[-2:]]
+    curves = [
+        Series(name, tuple((float(k), float(y)) for k, y in enumerate(values, start=1)))
+        for name, values in drawn
+    ]
+    longest = max(len(values) for _, values in series)
+    kept = [k for k in _SHOWN if k <= longest]
+    rows = tuple(
+        (k, *(float(values[k - 1]) if k <= len(values) else None for _, values in series)) for k in kept
+    )
+    return Picture(
+        "Gradient norm by distance",
+        lines(curves, "Gradient norm by distance", Axis("distance k, in words back"),
+              Axis("‖d loss(t) / d h(t-k)‖", log=True)),
+        f"How strongly the loss of a word depends on what the network held k words before it: the mean over "
+        f"{places} places of the text, on a logarithmic scale. A straight line down is a gradient "
+        "that vanishes by "
+        "the same factor at every step.",
+        Table(("distance", *(name for name, _ in series)), rows),
+    )  # fmt: skip

@@ -1,0 +1,50 @@
+"""The attention of a Transformer, layer by layer: softmax(Q Kᵀ / √K), as the fast path computes it.
+
+[MAUSAM "Transformer Language Model"]. The weights are computed anew from queries and keys, and what they
+give is compared with what the layer itself gave.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+from nextword.blocks.attention import Attention
+from nextword.models.transformer import TransformerNetwork
+from nextword.probe import passes
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Maps:
+    """``weights_LNTS``: how much word t takes from word s; rows sum to 1."""
+
+    weights_LNTS: Array
+    gap: float  # the largest difference between what these weights give and what the layers gave
+
+
+def has_attention(network: TransformerNetwork) -> bool:
+    """Whether every block looks at other words by attention."""
+    return all(isinstance(cast(Any, block).mixer, Attention) for block in network.stack.blocks)
+
+
+@torch.no_grad()
+def attention(network: TransformerNetwork, ids_T: Array) -> Maps:
+    """Of all layers and heads, for one row of no more words than the window holds."""
+    ids_1T = torch.as_tensor(ids_T, device=network.device)[None]
+    reading = passes.reading_of(network, 1, len(ids_T))
+    x_BTD = network.position.embed(passes.words_of(network, ids_1T), reading.places)
+    found, gap = [], 0.0
+    for block in network.stack.blocks:
+        own = cast(Any, block)
+        entered_BTD = own.around_mixer.enter(x_BTD)
+        weights_BNTS, given_BTD = own.mixer.explain(entered_BTD, reading)
+        fast_BTD, _ = own.mixer(entered_BTD, own.start(1), reading)
+        gap = max(gap, float((fast_BTD - given_BTD).abs().max()))
+        found.append(weights_BNTS[0].double().cpu().numpy())
+        x_BTD, _ = own(x_BTD, own.start(1), reading)
+    return Maps(np.stack(found), gap)

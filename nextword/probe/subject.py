@@ -1,0 +1,218 @@
+"""What is looked at: a model, its tokenizer and a text; without a text the model writes one itself.
+
+Everything here does without torch, so that count models can be looked at where it is not installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from nextword.core.contracts import END, START, Array, Block, LanguageModel, State, Tokenizer
+from nextword.core.errors import DataError
+from nextword.decode.generate import collect, generate
+from nextword.decode.settings import DecodeSettings
+from nextword.models.mixture import Mixture
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+ByWord = Callable[[LanguageModel, Tokenizer, str], list[tuple[str, float]]]
+NEWLINE, SPACE, PART = "⏎", "␣", "·"
+_SAMPLES = 8  # texts that are written at a time
+
+
+@dataclass(frozen=True)
+class Words:
+    """One row of a text as a model reads it: START first, an END at the end of every line or document."""
+
+    ids_T: Ints
+    pieces: tuple[str, ...]  # what each id adds to the text: "" for START and for a part of a character
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The ids as names of rows and columns."""
+        return tuple(_label(int(index), piece) for index, piece in zip(self.ids_T, self.pieces, strict=True))
+
+    def __len__(self) -> int:
+        return len(self.ids_T)
+
+    def first(self, count: int) -> Words:
+        """No more than so many ids."""
+        return Words(self.ids_T[:count], self.pieces[:count])
+
+
+class Subject:
+    """A model that is looked at. ``text`` None: it writes one itself, from a seed."""
+
+    def __init__(
+        self,
+        name: str,
+        model: LanguageModel,
+        tokenizer: Tokenizer,
+        text: str | None = None,
+        seed: int = 0,
+        facts: dict[str, Any] | None = None,  # of the training: "tokens", and the settings of the model
+        by_word: ByWord | None = None,  # how surprising each word of a text is
+    ) -> None:
+        self.name, self.model, self.tokenizer = name, model, tokenizer
+        self.given, self.seed, self.facts, self.by_word = text, seed, facts or {}, by_word
+        self.network: Any = getattr(model, "network", None)  # of a neural model
+        self._written = ""
+
+    @property
+    def kind(self) -> str:
+        """recurrent, transformer or window; ngram, unbounded or mixture; else the name of its class."""
+        if self.network is not None:
+            marks = {"stack": "transformer", "joins": "recurrent", "words_to_hidden": "window"}
+            return next((kind for mark, kind in marks.items() if hasattr(self.network, mark)), "network")
+        if isinstance(self.model, Mixture):
+            return "mixture"
+        return type(self.model).__name__.removesuffix("Model").lower()
+
+    @property
+    def described(self) -> str:
+        """The model in one or two words."""
+        if self.kind == "recurrent":
+            return f"{type(self.network.layers[0]).__name__} network"
+        return {
+            "transformer": "Transformer", "window": "window network", "ngram": "n-gram model",
+            "unbounded": "unbounded n-gram model",
+        }.get(self.kind, self.kind)  # fmt: skip
+
+    def parts(self) -> list[Subject]:
+        """The components of a mixture, or the network of a model with memories: subjects of their own."""
+        if isinstance(self.model, Mixture):
+            return [self._part(f"part {n}", model) for n, model in enumerate(self.model.models, start=1)]
+        inner: Any = getattr(self.model, "model", None) if hasattr(self.model, "memories") else None
+        return [] if inner is None else [self._part("its network", inner)]
+
+    def everything(self) -> Iterator[Subject]:
+        """The model itself, its components, theirs, and so on."""
+        yield self
+        for part in self.parts():
+            yield from part.everything()
+
+    def _part(self, which: str, model: LanguageModel) -> Subject:
+        name = f"{self.name}, {which}"
+        made = Subject(name, model, self.tokenizer, self.given, self.seed, None, self.by_word)
+        made._written = self._written
+        return made
+
+    # -- the text ---------------------------------------------------------------------------
+
+    def text(self, tokens: int) -> str:
+        """The text that was given, or one of about so many tokens that the model writes."""
+        if self.given is not None:
+            return self.given
+        if self._counted(self._written) < tokens:
+            self._written = self._write(tokens)
+        return self._written
+
+    def rows(self, tokens: int) -> list[Words]:
+        """The text as it is read, up to so many ids: one row where lines are read on, else one a line."""
+        found: list[Words] = []
+        left = tokens
+        for ids in self._sequences(self.text(tokens)):
+            if left > 1:
+                found.append(Words(ids[:left], self._pieces(ids[:left])))
+            left -= len(ids)
+        if not any(len(row) > 1 for row in found):
+            raise DataError(
+                "the text is empty, so there is nothing to look at; give --text at least one word"
+            )
+        return found
+
+    def row(self, tokens: int) -> Words:
+        """The longest row."""
+        return max(self.rows(tokens), key=len)
+
+    @cached_property
+    def _carries(self) -> bool:
+        return hasattr(self.model, "carry")
+
+    def _sequences(self, text: str) -> Iterator[Ints]:
+        """START and words; a model that carries reads a whole document, END between its lines."""
+        pieces = list(self.tokenizer.encode_blocks([Block(text.encode("utf-8", "surrogatepass"), True)]))
+        if not pieces:
+            return
+        ids = np.concatenate([np.asarray(piece.ids, dtype=np.int64) for piece in pieces])
+        if self._carries:
+            yield np.concatenate([[START], ids[ids != START]]).astype(np.int64)
+            return
+        starts = np.flatnonzero(ids == START)
+        yield from np.split(ids, starts[1:])
+
+    def _pieces(self, ids: Ints) -> tuple[str, ...]:
+        decoder: Any = self.tokenizer.decoder()  # type: ignore[attr-defined]
+        found = []
+        for index in ids.tolist():
+            if index == END:
+                decoder = self.tokenizer.decoder()  # type: ignore[attr-defined]
+                found.append("\n")
+            else:
+                found.append("" if index == START else str(decoder.push(index)))
+        return tuple(found)
+
+    def _counted(self, text: str) -> int:
+        return sum(map(len, self._sequences(text))) if text else 0
+
+    def _write(self, tokens: int) -> str:
+        """Samples, one after the other, until there are enough; the same for the same seed."""
+        texts: list[str] = []
+        count = 0
+        for round_ in range(64):
+            settings = DecodeSettings(
+                decode="sample", max_tokens=tokens, samples=_SAMPLES if round_ else 1, seed=self.seed + round_
+            )
+            for found in collect(generate(Quiet(self.model), ((),), settings, self.tokenizer)):
+                if count < tokens:
+                    texts.append(found.text)
+                    count += len(found.ids)
+            if count >= tokens:
+                break
+        return "\n".join(texts)
+
+
+class Quiet:
+    """A model that is read and not prepared for speed: preparing may change the last digit of a number."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.model = model
+        self.vocab_size = model.vocab_size
+
+    def start(self, batch: int, source: Any = None, begin: bool = True) -> State:
+        """As the model."""
+        return self.model.start(batch, source, begin)
+
+    def next(self, state: State) -> Array:
+        """As the model."""
+        return self.model.next(state)
+
+    def step(self, ids_B: Array, state: State) -> tuple[Array, State]:
+        """As the model."""
+        return self.model.step(ids_B, state)
+
+    def score(self, ids_BT: Array, lengths_B: Array, state: State = None) -> tuple[Array, State]:
+        """As the model."""
+        return self.model.score(ids_BT, lengths_B, state)
+
+    def reorder(self, state: State, rows_B: Array) -> State:
+        """As the model."""
+        return self.model.reorder(state, rows_B)
+
+
+def _label(index: int, piece: str) -> str:
+    if index == START:
+        return "<s>"
+    if not piece:
+        return PART
+    return piece.strip(" ").replace("\n", NEWLINE).replace("\t", "→") or SPACE
+
+
+def joined(rows: Sequence[Words]) -> Words:
+    """All rows as one, for what is counted over the whole text."""
+    ids_T = np.concatenate([row.ids_T for row in rows])
+    return replace(rows[0], ids_T=ids_T, pieces=tuple(piece for row in rows for piece in row.pieces))
