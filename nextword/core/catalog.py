@@ -162,6 +162,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "linear": "nextword.probe.linear:Linear",
         "surprise": "nextword.probe.surprise:Surprise",
         "evidence": "nextword.probe.evidence:OfEvidence",
+        "memory": "nextword.probe.memory:OfMemory",
         "beam": "nextword.probe.beam:OfBeam",
         "alignment": "nextword.probe.alignment:Alignment",
     },
