@@ -6,22 +6,17 @@ import os
 
 import pytest
 import torch
+from small_trainings import NEURAL, TEXT, files, finished, killed_after, order
 
 import nextword
 from nextword.api.training import Order, run
-from nextword.core import catalog
 from nextword.core.errors import ConfigError, RunError
 from nextword.core.events import Done, Measure, Note
 from nextword.core.replace import locked
 from nextword.train import saved
 
-NEURAL = [name for name in catalog.names("model") if getattr(catalog.find("model", name), "is_neural", False)]
-TEXT = "the cat sat on the mat\nthe dog sat on the log\n\na cat and a dog\n" * 15
-SMALL = {
-    "model.hidden": 16, "train.steps": 14, "train.batch": 4, "train.length": 8, "train.threads": 1,
-    "train.valid_every": 3, "train.log_every": 1,
-}  # fmt: skip
-TIME = ("seconds", "tokens_per_second")
+# An epoch has an odd number of batches then, so that its edge falls within an update.
+ACCUMULATED = {"train.accumulate": 2, "train.batch": 2}
 
 
 @pytest.fixture(scope="module")
@@ -31,51 +26,18 @@ def text(tmp_path_factory):
     return path
 
 
-def order(text, model="rnn", **sets):
-    own = {"model.context": 8, "model.heads": 2, "model.layers": 1, "model.dropout": 0.2}
-    known = {
-        f"model.{name}" for name in catalog.find("model", model).Settings.model_fields
-    }  # a family has some of them
-    chosen = {key: value for key, value in own.items() if key in known}
-    return Order((str(text),), model=model, tokenizer="words", sets=SMALL | chosen | sets, seed=3)
-
-
-def killed_after(step, asked, out, **how):
-    """Let it die, as a process would, once the checkpoint of a step is there."""
-    events = run(asked, out, **how)
-    for _ in events:
-        pointer = out / "checkpoint" / "LAST"
-        if pointer.exists() and pointer.read_text().startswith(f"ckpt-{step:06d}"):
-            break
-    else:
-        raise AssertionError(f"there was no checkpoint of step {step}")
-    events.close()
-
-
-def finished(asked, out, **how):
-    """The run, and what was said."""
-    *events, done = run(asked, out, **how)
-    assert isinstance(done, Done)
-    return done.result, [event.message for event in events if isinstance(event, Note)]
-
-
-def files(out):
-    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().split("\n") if line]
-    rows = [{key: value for key, value in row.items() if key not in TIME} for row in rows]
-    same = [(out / name).read_bytes() for name in ("model.safetensors", "tokenizer.json")]
-    return [*same, rows]
-
-
+@pytest.mark.parametrize("about", [{}, ACCUMULATED], ids=["each", "accumulated"])
 @pytest.mark.parametrize("family", NEURAL)
-def test_every_family_goes_on_bit_for_bit_from_anywhere_any_number_of_times(family, text, tmp_path):
-    asked = order(text, family)
+def test_every_family_goes_on_bit_for_bit_from_anywhere_any_number_of_times(family, about, text, tmp_path):
+    asked = order(text, family, **about)
     whole, _ = finished(asked, tmp_path / "whole")
     facts = whole.facts.training
     edge = round(facts["steps"] / facts["epochs"])
     assert 8 < edge < 12
     out, first = tmp_path / "r", True
     for step in (1, 7, edge - 1, edge, edge + 1):
-        killed_after(step, order(text, family, **{"train.save_every": step}), out, resume=not first)
+        saving = order(text, family, **about, **{"train.save_every": step})
+        killed_after(step, saving, out, resume=not first)
         first = False
     made, notes = finished(asked, out, resume=True)
     assert f"going on after step {edge + 1} of {out}" in notes
