@@ -24,6 +24,8 @@ class Budget:
     memory: int = 0  # bytes of all processes together; 0: no limit
     folder: Path | None = None  # the run being written: arrays too large for memory may be put here at once
     scratch: Path | None = None  # for temporary files, on the same disk; removed afterwards
+    engine: str = "local"  # who counts: this machine, or "spark"
+    master: str = ""  # of a cluster
 
 
 @runtime_checkable

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,7 @@ from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note, Progress, Stage
 from nextword.core.family import Budget
 from nextword.core.sizes import show_size
-from nextword.ngram import estimation, joining, mapped
+from nextword.ngram import estimation, joining, mapped, workers
 from nextword.ngram.model import NgramModel
 from nextword.ngram.settings import NgramSettings
 from nextword.ngram.smoothing.estimate import predictable
@@ -34,6 +32,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _CHUNK = 1 << 18  # ids read at a time
 _WORKER = 190_000_000  # bytes a worker process needs before it has any work
 _SAMPLES = 64  # per bucket, to choose the ranges
+PER_TASK = 1_000_000_000  # bytes a task of a cluster may use, where no limit is set
 
 
 @dataclass(frozen=True)
@@ -66,12 +65,10 @@ def fit(
     from nextword.core.catalog import find
 
     smoothing = find("smoothing", settings.smoothing)()
-    _check(settings, smoothing)
+    _check(settings, smoothing, "'train.memory'" if budget.engine == "local" else "'train.engine' spark")
     assert budget.scratch is not None
-    room = _room(budget.memory, vocab_size, settings.order)
-    workers, each = _workers(budget.memory, room)
-    cut = yield from _divide(ids, vocab_size, settings.order, each, budget.scratch)
-    yield from _count(cut, smoothing.adjusted, workers)
+    memory = budget.memory or PER_TASK
+    cut = yield from _counted(ids, vocab_size, settings.order, smoothing.adjusted, budget)
     yield Stage("joining the buckets")
     out = budget.scratch if budget.folder is None else budget.folder
     counts = joining.join(cut.folder, out, cut.buckets, cut.order, vocab_size, smoothing.adjusted)
@@ -81,14 +78,34 @@ def fit(
     counts_V = np.where(mask_V, counts.adjusted_1 if adjusted else frequency, 0)
     counts_of = [_n_r(counts_V), *(counts.n_r[n] for n in range(2, settings.order + 1))]
     plan = smoothing.plan(counts_V.astype(np.float64), lambda n: counts_of[n - 1], settings, mask_V)
-    yield from mapped.interpolated(counts, plan, out, budget.scratch, budget.memory)
+    yield from mapped.interpolated(counts, plan, out, budget.scratch, memory)
     for note in plan.notes:
         yield Note(note)
     trie = mapped.load(out, settings.order, plan.fallback, in_memory=budget.folder is None)
     yield Done(NgramModel(trie, settings.smoothing, plan.is_probability, closed))
 
 
-def _check(settings: NgramSettings, smoothing: object) -> None:
+def _counted(
+    ids: Array, vocab_size: int, order: int, adjusted: bool, budget: Budget
+) -> Generator[Event, None, Cut]:
+    """Divide the text and count its buckets: here, or as tasks of a cluster."""
+    assert budget.scratch is not None
+    memory = budget.memory or PER_TASK
+    room = _room(memory, vocab_size, order)
+    if budget.engine == "spark":
+        from nextword.ngram import spark
+
+        with spark.cluster(budget.master) as context:
+            cut = yield from _divide(ids, vocab_size, order, room, budget.scratch, spark.parts(context))
+            yield from spark.count(context, _jobs(cut, adjusted))
+        return cut
+    processes, each = _workers(memory, room)
+    cut = yield from _divide(ids, vocab_size, order, each, budget.scratch)
+    yield from workers.count(count_bucket, _jobs(cut, adjusted), processes)
+    return cut
+
+
+def _check(settings: NgramSettings, smoothing: object, within: str) -> None:
     """What cannot be done bucket by bucket is refused before anything is read."""
     estimation.check(settings)
     wrong = {
@@ -100,7 +117,7 @@ def _check(settings: NgramSettings, smoothing: object) -> None:
     for name, found in wrong.items():
         if found:
             raise ConfigError(
-                f"{name} needs all counts in memory and does not go with 'train.memory'; leave one out"
+                f"{name} needs all counts in memory and does not go with {within}; leave one out"
             )
 
 
@@ -124,12 +141,14 @@ def _workers(memory: int, room: int) -> tuple[int, int]:
     return (workers, room // workers - _WORKER) if workers >= 2 else (0, room)
 
 
-def _divide(ids: Array, vocab_size: int, order: int, room: int, scratch: Path) -> Generator[Event, None, Cut]:
-    """Choose the ranges from a sample, then send every position to its bucket."""
+def _divide(
+    ids: Array, vocab_size: int, order: int, room: int, scratch: Path, least: int = 1
+) -> Generator[Event, None, Cut]:
+    """Choose the ranges (at least so many) from a sample, then send every position to its bucket."""
     from nextword.ngram import bucket_kernels as kernels
 
     cost = 4 * (order + 1) + 5 + 16 * (order - 1) + 32  # bytes a position needs while it is counted
-    wanted = max(1, -(-len(ids) * cost // room))
+    wanted = max(least, -(-len(ids) * cost // room))
     yield Stage(f"dividing the text into about {wanted} buckets", 2 * len(ids), "tokens")
     step = max(1, len(ids) // max(1, wanted * _SAMPLES))
     sample = [np.empty((0, order), dtype=np.int32)]
@@ -177,25 +196,18 @@ def _append(cut: Cut, records: Array, buckets: Array) -> None:
                 file.write(sorted_records[a:b].data)
 
 
-def _count(cut: Cut, adjusted: bool, workers: int) -> Iterator[Event]:
-    """Count every bucket, in worker processes where the limit leaves room for them."""
-    yield Stage("counting the buckets", cut.buckets, "buckets")
-    jobs = [
+def _jobs(cut: Cut, adjusted: bool) -> list[tuple[str, str, int, int, bool]]:
+    """For every bucket that holds anything the arguments of `count_bucket`."""
+    return [
         (str(cut.records(b)), str(cut.slice(b)), cut.order, cut.vocab_size, adjusted)
         for b in range(cut.buckets) if cut.records(b).exists()
     ]  # fmt: skip
-    if workers < 2 or len(jobs) < 2:
-        for done, job in enumerate(jobs, start=1):
-            count_bucket(*job)
-            yield Progress(done)
-        return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        for done, _ in enumerate(pool.map(count_bucket, *zip(*jobs, strict=True)), start=1):
-            yield Progress(done)
 
 
-def count_bucket(records_path: str, slice_path: str, order: int, vocab_size: int, adjusted: bool) -> None:
-    """Sort and count one bucket; its records are removed when its slice is written."""
+def count_bucket(
+    records_path: str, slice_path: str, order: int, vocab_size: int, adjusted: bool, keep: bool = False
+) -> None:
+    """Sort and count one bucket; its records are removed when its slice is written, unless they are kept."""
     from nextword.ngram import bucket_kernels, kernels
     from nextword.ngram.fast import FlatCounts
 
@@ -225,7 +237,8 @@ def count_bucket(records_path: str, slice_path: str, order: int, vocab_size: int
         vocab_size, order, begins, words, children, counts, adjusted_counts, order if adjusted else 1
     )
     joining.write_slice(Path(slice_path), found, flat, positions, shape, (low, high))
-    os.unlink(records_path)
+    if not keep:
+        os.unlink(records_path)
 
 
 def _frequency(ids: Array, vocab_size: int) -> Array:

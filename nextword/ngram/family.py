@@ -29,13 +29,14 @@ class NgramFamily:
     Settings = NgramSettings
     default_tokenizer = "words"
     holds_text = True
+    spreads = True  # its counting can be spread over a cluster
 
     def fit(
         self, ids: Array, tokenizer: Tokenizer, settings: NgramSettings, budget: Budget
     ) -> Iterator[Event]:
-        """Count and smooth; within ``budget.memory`` by buckets on disk."""
+        """Count and smooth; within ``budget.memory``, and on a cluster, by buckets on disk."""
         closed = is_closed(tokenizer, settings)
-        if budget.memory:
+        if budget.memory or budget.engine != "local":
             from nextword.ngram import buckets
 
             yield from buckets.fit(ids, tokenizer.vocab_size, settings, closed, budget)

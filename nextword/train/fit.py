@@ -25,6 +25,7 @@ from nextword.train.calibrate import in_time
 from nextword.train.conditions import Conditions
 from nextword.train.ids import Text, encode
 from nextword.train.learn import Metrics, learn_counts, learn_neural
+from nextword.train.limits import SpreadSettings
 from nextword.train.saved import CONFIG, Trained
 from nextword.train.settings import RunSettings, is_neural
 from nextword.train.source import Source
@@ -63,7 +64,8 @@ def fit(
             )
         else:
             model = yield from learn_counts(settings, text, Budget(
-                settings.train.seed, settings.train.memory, None if folder is None else folder.path, scratch
+                settings.train.seed, settings.train.memory, None if folder is None else folder.path, scratch,
+                *_engine(settings),
             ), metrics)  # fmt: skip
     yield from remarks
     if valid is not None and not told:
@@ -96,10 +98,16 @@ def _validate(model: LanguageModel, text: Text, valid: Source, metrics: Metrics)
     yield Note(f"held-out text: perplexity {report.perplexity:,.2f}, {bits:.4f} bits per byte")
 
 
+def _engine(settings: RunSettings) -> tuple[str, str]:
+    """Who counts, and the master of a cluster."""
+    train = settings.train
+    return (train.engine, train.master) if isinstance(train, SpreadSettings) else ("local", "")
+
+
 @contextmanager
 def _scratch(settings: RunSettings, folder: NewRun | None) -> Iterator[Path | None]:
-    """A folder for temporary files where memory is limited: beside the run, so on its disk."""
-    if not settings.train.memory:
+    """A folder for temporary files where memory is limited or a cluster counts: beside the run."""
+    if not settings.train.memory and _engine(settings)[0] == "local":
         yield None
         return
     if folder is None:

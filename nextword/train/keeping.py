@@ -19,6 +19,7 @@ from nextword.core.events import Event, Note
 from nextword.core.newrun import NewRun
 from nextword.text.files import load_tokenizer
 from nextword.train.budget import Clock
+from nextword.train.enough import serialized
 from nextword.train.ids import Text
 from nextword.train.settings import RunSettings
 
@@ -118,10 +119,11 @@ class Keeper:
             self._write(state)
             if is_last:
                 self._checkpoints.hand_over(self.run.path)
-        except (RunError, OSError) as error:
+        except (RunError, OSError, MemoryError) as error:
             if not self._failed:
                 kept = f"the last one is of step {self._last:,}" if self._last else "there is none before it"
-                yield Note(f"no checkpoint of step {state.step:,}: {error}; {kept}, and the training goes on")
+                why = "the memory is not enough" if isinstance(error, MemoryError) else error
+                yield Note(f"no checkpoint of step {state.step:,}: {why}; {kept}, and the training goes on")
             self._failed = True
             return
         self._last, self._failed = state.step, False
@@ -129,9 +131,7 @@ class Keeper:
             yield Note("to go on later, give the same command with --resume")
 
     def _write(self, state: TrainingState) -> None:
-        from safetensors.torch import save
-
-        data = save(state.to_tensors())
+        data = serialized(state.to_tensors())
         numbers = {"state": state.to_json(), "used": self.clock.used(), "resumed": self.resumed}
         with self._checkpoints.writing(state.step, len(data)) as new:
             new.write(STATE, data)

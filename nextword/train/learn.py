@@ -10,6 +10,7 @@ from nextword.core.events import Done, Event, Measure
 from nextword.core.family import Budget
 from nextword.train.calibrate import calibrate
 from nextword.train.conditions import Conditions
+from nextword.train.enough import enough_memory
 from nextword.train.ids import Text
 from nextword.train.settings import RunSettings
 
@@ -45,14 +46,16 @@ def learn_neural(
         settings = yield from _recording(calibrate(settings, text, conditions), metrics)
     if ready is not None:
         ready(settings)
-    job = yield from _recorded(setup.prepare(settings, text, held_out, conditions), metrics)
+    with enough_memory("make this model"):
+        job = yield from _recorded(setup.prepare(settings, text, held_out, conditions), metrics)
     state = loop.begin(job)
     events: Iterable[Event] = loop.fit(job, state)
     if keeper is not None:
         yield from keeper.begin(job, settings, text, metrics)
         yield from keeper.restore(job, state)
         events = keeper.follow(events)
-    outcome: loop.Outcome = yield from _recorded(events, metrics)
+    with enough_memory("train this model"):
+        outcome: loop.Outcome = yield from _recorded(events, metrics)
     resumed = {"resumed": keeper.resumed} if keeper is not None and keeper.resumed else {}
     return settings, outcome.model, outcome.facts | resumed
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
@@ -26,3 +26,16 @@ class TrainSettings(Settings):
         if 0 < memory < LEAST_MEMORY:
             raise ValueError(f"it must be at least {show_size(LEAST_MEMORY)}, or 0 for no limit")
         return memory
+
+
+class SpreadSettings(TrainSettings):
+    """What a family may use whose counting can be spread over a cluster."""
+
+    engine: Literal["local", "spark"] = Field(
+        "local", description="who counts: this machine, or a Spark cluster (then memory is that of a task)"
+    )
+    master: str = Field(
+        "",
+        max_length=500,
+        description="Spark's master, as in local[2] or spark://host:7077; empty: as spark-submit says",
+    )

@@ -17,6 +17,7 @@ from nextword.core.settings import Settings
 from nextword.data.settings import DataSettings
 from nextword.models import presets
 from nextword.text.settings import TextSettings
+from nextword.train.limits import SpreadSettings
 from nextword.train.limits import TrainSettings as TrainSettings
 from nextword.train.neural_settings import NeuralTrainSettings
 
@@ -87,7 +88,8 @@ def from_toml(text: str, name: str) -> RunSettings:
 
 def groups_of(family: Family) -> dict[str, type[Settings]]:
     """The settings tree of a family."""
-    train = NeuralTrainSettings if is_neural(family) else TrainSettings
+    spread = SpreadSettings if getattr(family, "spreads", False) else TrainSettings
+    train = NeuralTrainSettings if is_neural(family) else spread
     return {"model": family.Settings, "text": TextSettings, "data": DataSettings, "train": train}
 
 

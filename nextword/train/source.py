@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import IO, Any, cast
 
 from nextword.core import config
 from nextword.core.contracts import Block
+from nextword.core.errors import DataError
 from nextword.data.paths import same_file
 from nextword.data.readers import Reader, read
 from nextword.data.settings import DataSettings
@@ -27,6 +29,7 @@ class Source:
         self.names = tuple(os.fspath(name) for name in names)
         self._settings, self._raw = settings, raw
         self._reader: Reader = self._open()
+        self._stamps = _stamps(self._reader)
         self._taken = False
         self._spool: Spool | None = None
 
@@ -74,8 +77,20 @@ class Source:
             return iter(self._spool)
         if self._taken:
             self._reader = self._open()
+            self._check_unchanged()
         self._taken = True
         return iter(self._reader)
+
+    def _check_unchanged(self) -> None:
+        """Two passes must see the same text: cut, vocabulary and ids belong together."""
+        now = _stamps(self._reader)
+        for path, was in self._stamps.items():
+            if path in now and now[path] != was:
+                raise DataError(
+                    f"the file was changed while it was read ({was[0]:,} bytes, then {now[path][0]:,}); "
+                    "wait until it is complete, and train again",
+                    path,
+                )
 
     def read_through(self) -> str:
         """Read to the end, for the digest alone."""
@@ -114,6 +129,17 @@ class Spool:
 
     def __del__(self) -> None:
         self._file.close()
+
+
+def _stamps(reader: Reader) -> dict[str, tuple[int, int]]:
+    """Size and time of the last change of every file."""
+    found = {}
+    for source in reader.sources:
+        if source.size is not None:
+            with suppress(OSError):
+                status = os.stat(source.path)
+                found[source.shown] = (status.st_size, status.st_mtime_ns)
+    return found
 
 
 def _checked(sets: Mapping[str, Any]) -> dict[str, Any]:

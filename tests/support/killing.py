@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import sys
@@ -30,8 +31,11 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def child(folder: Path, model: str, name: str, log: Path) -> int:
-    """Start a training in a process of its own; goes on if its folder is there, as a user would."""
+def child(folder: Path, model: str, name: str, log: Path, *more: str, limit: int = 0) -> int:
+    """Start a training in a process of its own; goes on if its folder is there, as a user would.
+
+    ``more``: further words of the command. ``limit``: bytes of memory on top of what it has.
+    """
     process = os.fork()
     if process:
         return process
@@ -44,7 +48,10 @@ def child(folder: Path, model: str, name: str, log: Path) -> int:
         sets += ["--set", "model.context=8", "--set", "model.heads=2"]
     resume = ["--resume"] if os.path.isdir(name) else []
     command = ["train", "t.txt", "--model", model, "--tokenizer", "characters", "--out", name, *sets, *resume]
-    os._exit(run_command(command))
+    if limit:
+        size = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
+        resource.setrlimit(resource.RLIMIT_AS, (size + limit, resource.RLIM_INFINITY))
+    os._exit(run_command([*command, *more]))
 
 
 def weights(run: Path) -> str:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from nextword.core.events import Event
 from nextword.train.neural.state import TrainingState
 
-_EVERY = 120.0  # seconds
-_SHARE = 0.05  # of the time, at most
+EVERY = 120.0  # seconds
+SHARE = 0.05  # of the time, at most
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,11 @@ class Saves:
 
     def is_due(self, step: int) -> bool:
         """Whether the state after this step should be written."""
-        if self.every:
-            return step % self.every == 0
-        return time.monotonic() - self._last >= max(_EVERY, self._cost / _SHARE)
+        return step % self.every == 0 if self.every else self.is_time()
+
+    def is_time(self) -> bool:
+        """Whether the last one is long ago."""
+        return time.monotonic() - self._last >= max(EVERY, self._cost / SHARE)
 
     def point(self, state: TrainingState, is_last: bool = False) -> Iterator[Event]:
         """Hand out the state; how long that takes decides when it is done next."""

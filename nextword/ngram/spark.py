@@ -1,0 +1,134 @@
+"""Buckets counted by a Spark cluster: each bucket is a task, and its slice is the one counted here.
+
+MapReduce's plan for n-grams [Brants et al. 2007] with ranges instead of hashes, so that slices are joined in
+order as they are (`joining`). Driver and executors share the folder of the run; only file names travel.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import uuid
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from nextword.core.errors import ConfigError, MissingPart, TrainingError
+from nextword.core.events import Event, Progress, Stage
+
+BUCKETS = 4  # at least so many for each task that runs at once, so that all of them have work to the end
+_LOOK = 0.5  # seconds between two looks at the tasks
+Job = tuple[str, str, int, int, bool]  # the arguments of `buckets.count_bucket`
+
+
+@contextmanager
+def cluster(master: str) -> Iterator[Any]:
+    """A Spark context: the one that is running, or one of our own, which ends with the block.
+
+    ``master`` is Spark's: local[2], spark://host:7077, yarn, k8s://…; empty: as spark-submit was told, else
+    all processors of this machine.
+    """
+    try:
+        from pyspark import SparkConf, SparkContext
+        from pyspark.errors import PySparkException
+    except ImportError as error:
+        raise MissingPart("pyspark", "spark", "'train.engine' spark") from error
+    running = SparkContext._active_spark_context
+    if running is not None:
+        yield running
+        return
+    conf = SparkConf()
+    name = master or str(conf.get("spark.master") or "local[*]")
+    try:
+        context = SparkContext(conf=_configured(conf, name))
+    except (PySparkException, OSError, RuntimeError) as error:
+        raise ConfigError(_why(name, error)) from error
+    except Exception as error:  # py4j raises what the JVM says
+        raise ConfigError(_why(name, error)) from error
+    try:
+        yield context
+    finally:
+        context.stop()
+
+
+def _configured(conf: Any, master: str) -> Any:
+    """Quiet, without a page of its own; on this machine alone nothing listens to others."""
+    conf = conf.setMaster(master).setAppName("nextword")
+    for key, value in (("spark.ui.enabled", "false"), ("spark.log.level", "ERROR")):
+        conf = conf.setIfMissing(key, value)
+    if master.startswith("local"):
+        conf = conf.setIfMissing("spark.driver.host", "localhost")
+        conf = conf.setIfMissing("spark.driver.bindAddress", "127.0.0.1")
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return conf
+
+
+def _why(master: str, error: Exception) -> str:
+    reason = str(error).strip().split("\n")[0][:200]
+    return (
+        f"Spark could not be started with 'train.master' {master} ({reason}); it needs Java 17 or newer "
+        "(Debian: apt install default-jre-headless), and a master that can be reached"
+    )
+
+
+def parts(context: Any) -> int:
+    """How many buckets there should be at least."""
+    return BUCKETS * max(1, int(context.defaultParallelism))
+
+
+def count(context: Any, jobs: Sequence[Job]) -> Iterator[Event]:
+    """Count every bucket as a task of its own."""
+    yield Stage(f"counting the buckets on {context.master}", len(jobs), "buckets")
+    if not jobs:
+        return
+    work = context.parallelize(jobs, len(jobs)).map(count_task)
+    with ThreadPoolExecutor(1, thread_name_prefix="spark") as pool:
+        counted = pool.submit(work.count)
+        while not counted.done():
+            try:
+                counted.result(timeout=_LOOK)
+            except TimeoutError:
+                yield Progress(_completed(context))
+            except Exception as error:
+                raise TrainingError(_failed(error)) from error
+        counted.result()
+    yield Progress(len(jobs))
+
+
+def count_task(job: Job) -> int:
+    """Count one bucket. A task may be tried again, or twice at once: the first whole slice is taken."""
+    from nextword.ngram.buckets import count_bucket
+
+    records, place, order, vocab_size, adjusted = job
+    if os.path.isdir(place):
+        return 0
+    part = f"{place}.part-{uuid.uuid4().hex}"
+    try:
+        count_bucket(records, part, order, vocab_size, adjusted, keep=True)
+        os.rename(part, place)
+    except OSError:
+        shutil.rmtree(part, ignore_errors=True)
+        if not os.path.isdir(place):  # nobody else has done it
+            raise
+        return 0
+    os.unlink(records)
+    return 1
+
+
+def _completed(context: Any) -> int:
+    tracker = context.statusTracker()
+    stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+    return sum(stage.numCompletedTasks for stage in stages if stage is not None)
+
+
+def _failed(error: Exception) -> str:
+    """The last line of what a task said, out of pages of the JVM."""
+    lines = [line.strip() for line in str(error).split("\n")]
+    said = [line for line in lines if "Error" in line and not line.startswith(("at ", "File "))]
+    reason = (said[-1] if said else lines[0])[:200]
+    return (
+        f"Spark could not count the buckets ({reason}); every executor must see the run's folder and have "
+        "nextword installed, and enough memory for a task of 'train.memory'"
+    )
