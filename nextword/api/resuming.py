@@ -13,7 +13,9 @@ from nextword.core.errors import ConfigError
 from nextword.core.events import Event, Note
 from nextword.core.manifest import MANIFEST
 from nextword.core.newrun import check_target, real_path
+from nextword.core.runfolder import open_run
 from nextword.train.budget import Clock
+from nextword.train.ranks import Ranks
 from nextword.train.resume import flat, pack_sets, read_asked, seconds_used, unpack_sets
 from nextword.train.settings import RunSettings
 
@@ -36,6 +38,18 @@ def find(out: str | os.PathLike[str] | None) -> Generator[Event, None, Checkpoin
     elif found.checkpoint is not None and found.damaged:
         yield Note(f"what was learnt after step {found.checkpoint.step:,} is lost and will be learnt again")
     return found.checkpoint
+
+
+def find_together(
+    out: str | os.PathLike[str] | None, ranks: Ranks
+) -> Generator[Event, None, Checkpoint | None]:
+    """`find` by rank 0, which alone puts things in order; the others take what it has found."""
+    found = (yield from find(out)) if ranks.is_first else None
+    place = ranks.told(None if found is None else [os.fspath(found.path), found.step, found.training])
+    if ranks.is_first or place is None:
+        return found
+    path, step, training = place
+    return Checkpoint(open_run(path), step, training)
 
 
 def completed(order: Order, checkpoint: Checkpoint) -> Order:

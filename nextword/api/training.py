@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from nextword.api import resuming
+from nextword.api import resuming, together
 from nextword.api.events import finish
 from nextword.api.run import Run, load
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note
+from nextword.core.launch import Launch, launched
 from nextword.core.manifest import MANIFEST
-from nextword.core.newrun import check_target, new_run
+from nextword.core.newrun import NewRun, check_target, new_run
 from nextword.core.runfolder import open_run
 from nextword.core.runnames import default_name, mark_latest, resolve
 from nextword.train import saved
@@ -25,6 +27,7 @@ from nextword.train.estimate import estimate as guess
 from nextword.train.fit import fit
 from nextword.train.holdout import TooShort, hold_out
 from nextword.train.keeping import Keeper
+from nextword.train.ranks import Ranks
 from nextword.train.resume import go_on
 from nextword.train.settings import RunSettings, from_toml, is_neural, plan
 from nextword.train.source import Source
@@ -97,14 +100,43 @@ def run(
     """Train as asked; the last event holds the run. ``keep=False`` leaves it in memory.
 
     ``began``: the moment (of ``time.monotonic``) from which the minutes count; default: now. While a neural
-    model learns, Ctrl-C ends it after the current step, and what was learnt is the run.
+    model learns, Ctrl-C ends it after the current step, and what was learnt is the run. Where torchrun has
+    started several processes they train one model together; all but the first yield the end alone.
     """
     if resume and overwrite:
         raise ConfigError("--resume and --overwrite exclude each other; --overwrite begins anew")
-    checkpoint = (yield from resuming.find(out)) if resume else None
+    launch = launched()
+    ranks = Ranks()
+    if launch.world > 1:
+        ranks = together.meet(launch, settings_of(order)[0], order.device, resume)
+    with ranks.explaining():
+        resume, overwrite = together.taken_up(launch, out, resume, overwrite, ranks)
+        how = How(resume, overwrite, keep, began, launch, ranks)
+        for event in _run(order, out, how):
+            if ranks.is_first or isinstance(event, Done):
+                yield event
+    ranks.leave()
+
+
+@dataclass(frozen=True)
+class How:
+    """How a training is begun, besides what is asked of it."""
+
+    resume: bool
+    overwrite: bool
+    keep: bool
+    began: float | None
+    launch: Launch
+    ranks: Ranks
+
+
+def _run(order: Order, out: str | os.PathLike[str] | None, how: How) -> Iterator[Event]:
+    ranks = how.ranks
+    checkpoint = (yield from resuming.find_together(out, ranks)) if how.resume else None
     order = order if checkpoint is None else resuming.completed(order, checkpoint)
     settings, notes = settings_of(order)
-    if checkpoint is None and out is not None and resume and os.path.isfile(os.path.join(out, MANIFEST)):
+    together.check(settings, ranks.world)
+    if checkpoint is None and out is not None and how.resume and os.path.isfile(os.path.join(out, MANIFEST)):
         yield Note(f"{os.fspath(out)} is finished; there is nothing to resume")
         yield Done(load(out))
         return
@@ -116,17 +148,22 @@ def run(
     yield from _in_time(order, settings, source)
     with Stop() as stop:
         start = _start(order) if checkpoint is None else None
-        clock = resuming.clock_of(order, checkpoint, began)
-        conditions = Conditions(clock, stop, order.device, start)
-        if not keep:
+        clock = resuming.clock_of(order, checkpoint, how.began)
+        conditions = Conditions(clock, stop, order.device, start, ranks=ranks)
+        if how.keep and not ranks.is_first:  # it writes nothing but its part of a checkpoint
+            nowhere = NewRun(Path(), Path(out or ""))
+            keeper = Keeper(nowhere, asked, checkpoint, clock, asked["minutes"], ranks)
+            conditions = replace(conditions, keeper=keeper)
+        if not how.keep or not ranks.is_first:
             for event in fit(settings, source, valid, None, conditions):
                 yield Done(Run(event.result)) if isinstance(event, Done) else event
             return
         target = default_name(settings.name, order.names[0]) if out is None else out
         goes_on = checkpoint is not None
-        check_target(target, overwrite, goes_on)
-        with new_run(target, overwrite=overwrite, goes_on=goes_on) as folder:
-            keeper = Keeper(folder, asked, checkpoint, clock, asked["minutes"])
+        check_target(target, how.overwrite, goes_on)
+        with new_run(target, overwrite=how.overwrite, goes_on=goes_on) as folder:
+            together.clear(folder, how.launch, how.overwrite)
+            keeper = Keeper(folder, asked, checkpoint, clock, asked["minutes"], ranks)
             conditions = replace(conditions, keeper=keeper)
             for event in fit(settings, source, valid, folder, conditions):
                 if isinstance(event, Done):

@@ -18,7 +18,7 @@ import typer
 from nextword.cli import options
 from nextword.cli.app import app
 from nextword.cli.show import ReaderGone
-from nextword.core import allocator
+from nextword.core import allocator, launch
 from nextword.core.errors import NextwordError
 from nextword.core.printable import printable
 
@@ -31,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the program and exit with its code."""
     _prepare_streams()
     allocator.prepare()
+    if launch.speaker().world > 1:
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # every process would tell the same
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _first_signal)
     code = run(sys.argv[1:] if arguments is None else arguments)
@@ -38,6 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.stdout.flush()
     except BrokenPipeError:
         code = _quiet_pipe()
+    if launch.has_joined():  # what gloo does at the end of a process may abort it
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)
 
 
@@ -50,11 +55,13 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Exit as stop:
         return stop.exit_code
     except KeyboardInterrupt:
-        return _fail("stopped", 128 + signal.SIGINT)
+        return _stopped("stopped", 128 + signal.SIGINT)
     except Terminated:
-        return _fail("terminated", 128 + signal.SIGTERM)
+        return _stopped("terminated", 128 + signal.SIGTERM)
     except ReaderGone:
         return _quiet_pipe()
+    except launch.Silent:
+        return 1
     except NextwordError as error:
         return _fail(str(error), 1)
     except OSError as error:
@@ -72,10 +79,11 @@ def _other(error: Exception) -> int:
     """The parser's own refusals show themselves; anything else is our mistake and says so."""
     show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
     if callable(show) and isinstance(code, int):
-        show()
+        if launch.speaker().is_heard:
+            show()
         return code
     if type(error).__name__ == "Abort":
-        return _fail("stopped", 128 + signal.SIGINT)
+        return _stopped("stopped", 128 + signal.SIGINT)
     said = f"{type(error).__name__}: {error}"
     return _fail(f"internal error, please report it: {said} (--debug shows where)", 1)
 
@@ -85,8 +93,16 @@ def _fail(sentence: str, code: int) -> int:
         import traceback
 
         traceback.print_exc()
-    print(f"nextword: {printable(sentence)}", file=sys.stderr)
+    process = launch.speaker()
+    if process.is_heard:
+        who = "" if process.is_first else f"rank {process.rank}: "
+        print(f"nextword: {who}{printable(sentence)}", file=sys.stderr)
     return code
+
+
+def _stopped(sentence: str, code: int) -> int:
+    """A signal goes to all processes of a job, and one of them says so."""
+    return _fail(sentence, code) if launch.speaker().is_first else code
 
 
 def _quiet_pipe() -> int:

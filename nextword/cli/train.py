@@ -42,6 +42,7 @@ def train(
 ) -> None:
     """Train a model on text and save it as a run."""
     from nextword.api import training
+    from nextword.core.launch import launched
     from nextword.train.budget import process_start
 
     order = training.Order(
@@ -55,6 +56,8 @@ def train(
     run = progress.follow(
         training.run(order, out, resume=resume, overwrite=overwrite, began=process_start())
     )
+    if not launched().is_first:
+        return
     if json:
         show.as_json(run.summary())
     else:

@@ -89,6 +89,17 @@ class NewRun:
         """Write one JSON file, readable and with a final line end."""
         self.write(name, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
+    def record(self, name: str) -> FileRecord:
+        """Size and SHA-256 of a file that was written."""
+        return self._records[name]
+
+    def adopt(self, name: str, record: FileRecord) -> None:
+        """A file that another process has put here and brought to the disk, with what it says of it."""
+        if plain_size(self.path, safe_name(name)) != record.size:
+            raise RunError(f"{self.path / name} has not the {record.size:,} bytes that were written to it")
+        with self._lock:
+            self._records[name] = record
+
     def need(self, size: int) -> None:
         """Say now, with the bytes, if ``size`` bytes will not fit."""
         disk.check_space(self.target, size)

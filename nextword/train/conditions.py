@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nextword.train.budget import Clock
+from nextword.train.ranks import Ranks
 from nextword.train.stopping import Stop
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class Conditions:
     start: Trained | None = None  # the run whose weights it begins with
     whole: bool = False  # the text is ready to be read as it is: nothing of it is left out for want of time
     keeper: Keeper | None = None  # writes checkpoints, and goes on from one
+    ranks: Ranks = field(default_factory=Ranks)  # the processes that train together
 
     @property
     def reading(self) -> Clock:

@@ -10,6 +10,7 @@ import json
 import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nextword.core.checkpoints import Checkpoint, Checkpoints
@@ -21,6 +22,7 @@ from nextword.text.files import load_tokenizer
 from nextword.train.budget import Clock
 from nextword.train.enough import serialized
 from nextword.train.ids import Text
+from nextword.train.ranks import Ranks
 from nextword.train.settings import RunSettings
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class Keeper:
     checkpoint: Checkpoint | None = None  # to go on from
     clock: Clock = field(default_factory=Clock)
     minutes: float | None = None  # of the first sitting: they decide how much of the text is read
+    ranks: Ranks = field(default_factory=Ranks)
     resumed: list[int] = field(default_factory=list)  # steps at which it was taken up again
     _last: int = 0  # the step of the newest checkpoint
     _failed: bool = False
@@ -48,6 +51,7 @@ class Keeper:
         training = secrets.token_hex(4) if self.checkpoint is None else self.checkpoint.training
         self._checkpoints = Checkpoints(self.run.target, training)
         self._about: dict[str, Any] = {}
+        self._is_divided = False  # every rank writes a file of its own
 
     @property
     def goes_on(self) -> bool:
@@ -73,6 +77,7 @@ class Keeper:
 
         self._settings, self._tokenizer, self._metrics = settings, text.tokenizer, metrics
         self._about = {"asked": self.asked, "text": text.facts.__dict__, **describe(job, text)}
+        self._is_divided = job.ranks.has_met and (job.carries or job.settings.parallel == "fsdp")
         if self.checkpoint is None:
             return
         begun = self.checkpoint.folder.read_json(BEGUN)
@@ -80,18 +85,22 @@ class Keeper:
         for name in ("threads", "device", "torch"):
             if (was := begun.get(name)) != (now := self._about[name]):
                 yield Note(f"{name} was {was} before and is {now} now, so the last digits may differ")
+        if (then := begun.get("ranks", 1)) != self.ranks.world:
+            now = self.ranks.world
+            yield Note(f"there were {then} ranks before and there are {now} now, so numbers may differ")
 
     def restore(self, job: Job, state: TrainingState) -> Iterator[Event]:
         """Put the state of the checkpoint, and the rows of metrics until then, where they were."""
         if self.checkpoint is None:
             return
         from safetensors import SafetensorError
-        from safetensors.torch import load_file
+
+        from nextword.train.neural.shards import read_state
 
         folder = self.checkpoint.folder
         values = folder.read_json(NUMBERS)
         try:
-            state.restore(load_file(folder.file(STATE)), values["state"])
+            state.restore(read_state(folder, state.engine), values["state"])
             rows = [json.loads(line) for line in folder.read_text(METRICS).split("\n") if line]
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise DamagedError(
@@ -110,7 +119,10 @@ class Keeper:
 
         for event in events:
             if isinstance(event, SavePoint):
-                yield from self._save(event.state, event.is_last)
+                if self.ranks.is_first:
+                    yield from self._save(event.state, event.is_last)
+                elif self._is_divided:
+                    self._help(event.state)
             else:
                 yield event
 
@@ -131,16 +143,46 @@ class Keeper:
             yield Note("to go on later, give the same command with --resume")
 
     def _write(self, state: TrainingState) -> None:
-        data = serialized(state.to_tensors())
-        numbers = {"state": state.to_json(), "used": self.clock.used(), "resumed": self.resumed}
-        with self._checkpoints.writing(state.step, len(data)) as new:
-            new.write(STATE, data)
-            new.write(NUMBERS, json.dumps(numbers) + "\n")
-            new.write(METRICS, "".join(json.dumps(row) + "\n" for row in self._metrics))
-            new.write(CONFIG, self._settings.to_toml())
-            new.write(BEGUN, json.dumps(self._about) + "\n")
-            self._tokenizer.save(str(new.path / TOKENIZER))
+        if self._is_divided:
+            self._write_together(state)
+        else:
+            data = serialized(state.to_tensors())
+            with self._checkpoints.writing(state.step, len(data)) as new:
+                new.write(STATE, data)
+                self._write_rest(new, state)
         self.run.goes_on = True
+
+    def _write_together(self, state: TrainingState) -> None:
+        """Rank 0 makes the folder, every rank writes its part into it, and rank 0 puts it in place."""
+        from nextword.train.neural.shards import put_together, write_part
+
+        own = sum(each.nbytes for each in state.to_tensors().values())
+        need = own * (self.ranks.world if state.engine.name == "fsdp" else 1)
+        has_told = False
+        try:
+            with self._checkpoints.writing(state.step, need) as new:
+                has_told = True
+                self.ranks.told(str(new.path))
+                put_together(new, self.ranks.collected(write_part(new.path, state)))
+                self._write_rest(new, state)
+        finally:
+            if not has_told:
+                self.ranks.told(None)
+
+    def _help(self, state: TrainingState) -> None:
+        """The other ranks: their part of a checkpoint, if there is a folder for it."""
+        from nextword.train.neural.shards import write_part
+
+        if (folder := self.ranks.told(None)) is not None:
+            self.ranks.collected(write_part(Path(folder), state))
+
+    def _write_rest(self, new: NewRun, state: TrainingState) -> None:
+        numbers = {"state": state.to_json(), "used": self.clock.used(), "resumed": self.resumed}
+        new.write(NUMBERS, json.dumps(numbers) + "\n")
+        new.write(METRICS, "".join(json.dumps(row) + "\n" for row in self._metrics))
+        new.write(CONFIG, self._settings.to_toml())
+        new.write(BEGUN, json.dumps(self._about) + "\n")
+        self._tokenizer.save(str(new.path / TOKENIZER))
 
 
 def check_text(then: dict[str, Any], now: dict[str, Any], run: str) -> None:

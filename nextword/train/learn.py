@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nextword.core.contracts import Encoded, LanguageModel
+from nextword.core.errors import RunError
 from nextword.core.events import Done, Event, Measure
 from nextword.core.family import Budget
 from nextword.train.calibrate import calibrate
 from nextword.train.conditions import Conditions
 from nextword.train.enough import enough_memory
 from nextword.train.ids import Text
-from nextword.train.settings import RunSettings
+from nextword.train.ranks import Ranks
+from nextword.train.settings import RunSettings, from_toml
+
+if TYPE_CHECKING:
+    from nextword.train.neural.loop import Job
 
 Metrics = list[dict[str, Any]]
 
@@ -43,11 +48,13 @@ def learn_neural(
 
     keeper = conditions.keeper
     if keeper is None or not keeper.goes_on:
-        settings = yield from _recording(calibrate(settings, text, conditions), metrics)
+        settings = yield from _recording(_calibrated(settings, text, conditions), metrics)
     if ready is not None:
         ready(settings)
     with enough_memory("make this model"):
         job = yield from _recorded(setup.prepare(settings, text, held_out, conditions), metrics)
+    if conditions.ranks.has_met:
+        _check_same_text(conditions.ranks, job, text)
     state = loop.begin(job)
     events: Iterable[Event] = loop.fit(job, state)
     if keeper is not None:
@@ -58,6 +65,33 @@ def learn_neural(
         outcome: loop.Outcome = yield from _recorded(events, metrics)
     resumed = {"resumed": keeper.resumed} if keeper is not None and keeper.resumed else {}
     return settings, outcome.model, outcome.facts | resumed
+
+
+def _calibrated(
+    settings: RunSettings, text: Text, conditions: Conditions
+) -> Generator[Event, None, RunSettings]:
+    """What rank 0 finds fitting for the time is done by all."""
+    ranks = conditions.ranks
+    if ranks.is_first:
+        settings = yield from calibrate(settings, text, conditions)
+    if not ranks.has_met:
+        return settings
+    chosen: str = ranks.told(settings.to_toml())
+    return settings if ranks.is_first else from_toml(chosen, "the plan of rank 0")
+
+
+def _check_same_text(ranks: Ranks, job: Job, text: Text) -> None:
+    """Every rank has read the text for itself: it must be the same everywhere."""
+    from nextword.train.neural.fingerprint import describe
+
+    about = describe(job, text)
+    hashes = ranks.collected([about["ids"], about["held_out"]])
+    for rank, found in enumerate(hashes):
+        if found != hashes[0]:
+            raise RunError(
+                f"rank {rank} has read another text than rank 0 (SHA-256 {found[0][:12]}… and "
+                f"{hashes[0][0][:12]}…); give all of them the same files"
+            )
 
 
 def _recorded(events: Iterable[Event], metrics: Metrics) -> Generator[Event, None, Any]:

@@ -79,6 +79,13 @@ class NeuralTrainSettings(TrainSettings):
         "auto", description="of products; auto: bf16 where the processor has it; sums are always fp32"
     )
     threads: int = Field(0, ge=0, le=4096, description="0: the processors we may use")
+    parallel: Literal["auto", "ddp", "fsdp"] = Field(
+        "auto",
+        description="several processes (torchrun): ddp: each holds all weights; fsdp: each a part; auto: ddp",
+    )
+    timeout: float = Field(
+        600.0, gt=0, le=86_400, description="seconds that several processes wait for each other"
+    )
 
     @property
     def through_time(self) -> Bptt:

@@ -12,8 +12,16 @@ from nextword.core.errors import ConfigError, DamagedError
 from nextword.train.keeping import BEGUN, CONFIG, NUMBERS
 from nextword.train.settings import RunSettings, changed, from_toml
 
-# What may be changed on the way: how long, and how often something is written.
-SAFE = ("train.steps", "train.epochs", "train.log_every", "train.save_every", "train.on_nan")
+# What may be changed on the way: how long, how often something is written, and who does it together.
+SAFE = (
+    "train.steps",
+    "train.epochs",
+    "train.log_every",
+    "train.save_every",
+    "train.on_nan",
+    "train.parallel",
+    "train.timeout",
+)
 _SHOWN = 6  # differences that are told
 
 

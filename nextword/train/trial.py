@@ -66,7 +66,7 @@ def try_steps(
     from nextword.train.neural import loop, precision, setup, threads
     from nextword.train.neural.learning import Learner
 
-    unlimited = replace(conditions, clock=Clock())
+    unlimited = replace(conditions, clock=Clock(), ranks=conditions.ranks.apart())
     job: loop.Job = _last(setup.prepare(settings, text, None, unlimited))
     state = loop.begin(job)
     train = cast(Any, settings.train)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -14,11 +14,23 @@ from torch import Tensor, nn
 Weights = dict[str, Tensor]
 
 
+def local(tensor: Tensor) -> Tensor:
+    """The rows of a weight that this process holds, where several have divided it; else the tensor itself."""
+    to_local: Callable[[], Tensor] | None = getattr(tensor, "to_local", None)
+    return tensor if to_local is None else to_local()
+
+
+@torch.no_grad()
+def weights_of(network: nn.Module) -> Weights:
+    """All weights and buffers that this process holds, by name; they are not copied."""
+    return {name: local(tensor) for name, tensor in network.state_dict().items()}
+
+
 def copy_weights(network: nn.Module) -> Weights:
     """All weights and buffers as they are now; what is shared is copied once."""
     copies: dict[tuple[int, torch.Size], Tensor] = {}
     weights: Weights = {}
-    for name, tensor in network.state_dict().items():
+    for name, tensor in weights_of(network).items():
         place = (tensor.data_ptr(), tensor.shape)
         if place not in copies:
             copies[place] = tensor.detach().clone()
@@ -29,7 +41,7 @@ def copy_weights(network: nn.Module) -> Weights:
 @torch.no_grad()
 def put_weights(network: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Copy these weights into the network."""
-    for name, tensor in network.state_dict().items():
+    for name, tensor in weights_of(network).items():
         tensor.copy_(weights[name])
 
 
@@ -38,7 +50,7 @@ def follow(averages: Weights, network: nn.Module, decay: float, step: int) -> No
     """average ← d average + (1 - d) weights; early on d is smaller, so that the beginning is forgotten."""
     d = min(decay, (1 + step) / (10 + step))
     done: set[int] = set()
-    for name, tensor in network.state_dict().items():
+    for name, tensor in weights_of(network).items():
         average = averages[name]
         if id(average) in done:
             continue

@@ -17,6 +17,7 @@ from torch import Tensor
 from nextword.core.errors import TrainingError
 from nextword.core.events import Event, Note
 from nextword.data.batches import Batch
+from nextword.train.neural.averaging import local
 from nextword.train.neural.learning import Learned, Learner
 from nextword.train.neural.state import TrainingState
 
@@ -59,9 +60,11 @@ class Guard:
 
 def first_bad(learner: Learner, state: TrainingState, batches: Sequence[Batch]) -> str:
     """The weights, else the first part of the network, that are no numbers; empty if all of them are."""
-    for name, weight in state.network.named_parameters():
-        if not torch.isfinite(weight).all():
-            return f"the weights '{name}'"
+    ranks, named = state.engine.ranks, state.network.named_parameters()
+    with torch.no_grad():
+        bad = (f"the weights '{name}'" for name, weight in named if not torch.isfinite(local(weight)).all())
+        if where := ranks.first_word(next(bad, "")):
+            return where
     found: list[str] = []
     carried = state.carried
     with ExitStack() as hooks, torch.no_grad():
@@ -69,7 +72,7 @@ def first_bad(learner: Learner, state: TrainingState, batches: Sequence[Batch]) 
             hooks.callback(module.register_forward_hook(_hook(name, found)).remove)
         learner.read(state, batches)
     state.carried = carried
-    return found[0] if found else ""
+    return ranks.first_word(found[0] if found else "")
 
 
 def _hook(name: str, found: list[str]) -> Any:

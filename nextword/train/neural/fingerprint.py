@@ -25,6 +25,7 @@ def describe(job: Job, text: Text) -> dict[str, Any]:
         "threads": job.settings.threads or threads.allowed(),
         "device": str(job.network.device),
         "torch": torch.__version__,
+        "ranks": job.ranks.world,
     }
 
 

@@ -21,6 +21,7 @@ from nextword.core.contracts import Encoded
 from nextword.data.batches import Ids
 from nextword.data.stream import Stream
 from nextword.models.network import Network, NeuralLanguageModel
+from nextword.train.ranks import Ranks
 
 _ROWS = 32  # read side by side
 _SHORTEST = 128  # words of a row, where documents are that long
@@ -74,17 +75,20 @@ class HeldOut:
         network: Network,
         tokens: int = 0,
         products: AbstractContextManager[Any] | None = None,
+        ranks: Ranks | None = None,
     ) -> Measured:
-        """The network on about so many words of the text (0: on all)."""
+        """The network on about so many words of the text (0: on all); ranks divide the rows."""
         is_training = network.training
         nats, count = 0.0, 0
-        rows = self.some(tokens)
+        ranks = ranks or Ranks()
+        rows = self.some(tokens)[ranks.rank :: ranks.world]
         with torch.inference_mode(), products or nullcontext():
             model = NeuralLanguageModel(network)
             for at in range(0, len(rows), _ROWS):
                 found, words = _score(model, rows[at : at + _ROWS])
                 nats, count = nats + found, count + words
         network.train(is_training)
+        nats, count = ranks.total(nats), int(ranks.total(count))
         nll = nats / max(1, count)
         bits = (nll * self.tokens + self.side_nats) / math.log(2) / self.bytes if self.bytes else None
         return Measured(nll, bits, count)

@@ -13,13 +13,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from nextword.blocks.states import State, detach
+from nextword.blocks.states import State
 from nextword.data.batches import Batch
 from nextword.models.network import Network
-from nextword.train.neural import averaging, clip, precision, schedules
-from nextword.train.neural.bptt import chunks, is_recurrent
+from nextword.train.neural import averaging, clip, schedules
+from nextword.train.neural.bptt import chunks
 from nextword.train.neural.forcing import OwnWords, truth_share
-from nextword.train.neural.objectives import next_word_loss
+from nextword.train.neural.lesson import Lesson
 from nextword.train.neural.randomness import TRAINING, seeded
 from nextword.train.neural.reading import Reader, make_reader
 from nextword.train.neural.state import TrainingState
@@ -50,8 +50,8 @@ class Learner:
         tokens = sum(batch.tokens for batch in batches)
         state.optimizer.clear()
         nats = self.read(state, batches)
-        norm = clip.clip([*network.parameters()], settings.clip)
-        loss = float(torch.stack(nats).sum()) / max(1, tokens)
+        norm = clip.clip([*network.parameters()], settings.clip, state.engine.norm)
+        loss = state.engine.ranks.total(float(torch.stack(nats).sum())) / max(1, tokens)
         rate = settings.rate * state.factor * schedules.factor(settings, progress)
         if math.isfinite(loss) and math.isfinite(norm):
             state.optimizer.step(rate)
@@ -65,27 +65,34 @@ class Learner:
         """Read the batches of the next update and add their gradients; the nats of each."""
         tokens = sum(batch.tokens for batch in batches)
         reader = self._reader(state.network, state.plan.progress(state.step + 1))
-        with seeded(state.network.device, self.settings.seed, TRAINING, state.step):
-            return [self._gradient(state, batch, reader, tokens) for batch in batches]
+        with seeded(state.network.device, self.settings.seed, TRAINING, state.step, *state.engine.ranks.key):
+            return [
+                self._gradient(state, batch, reader, tokens, is_last=number == len(batches))
+                for number, batch in enumerate(batches, start=1)
+            ]
 
-    def _gradient(self, state: TrainingState, batch: Batch, reader: Reader, tokens: int) -> Tensor:
-        """Add the gradient of one batch; returns its nats. The state goes on, if it is carried."""
-        network = state.network
-        inputs_BT = torch.from_numpy(batch.inputs_BT).to(network.device)
-        targets_BT = torch.from_numpy(batch.targets_BT).to(network.device)
-        before = state.carried if self.carries and state.carried is not None else None
-        after: State = network.start(len(inputs_BT)) if before is None else before
+    def _gradient(
+        self, state: TrainingState, batch: Batch, reader: Reader, tokens: int, is_last: bool = True
+    ) -> Tensor:
+        """Add the gradient of our rows of a batch; returns their nats. A state that is carried goes on."""
+        network, engine = state.network, state.engine
+        lesson = Lesson(reader, self.settings.smoothing, self.dtype)
+        part, own = engine.ranks.part(len(batch.inputs_BT)), engine.ranks.rows_of(batch)
+        carries = self.carries and part.start < part.stop
+        inputs_BT = torch.from_numpy(own.inputs_BT).to(network.device)
+        targets_BT = torch.from_numpy(own.targets_BT).to(network.device)
+        after: State = state.carried if carries else None
         nats = torch.zeros((), device=network.device)
         for piece in chunks(inputs_BT.shape[1], self.settings.through_time):
-            resets_BT = None if batch.resets_BT is None else batch.resets_BT[:, piece]
-            with precision.products_in(self.dtype, network.device)():
-                features_BTD, after = reader.read(network, inputs_BT[:, piece], resets_BT, after)
-                loss = next_word_loss(network, features_BTD, targets_BT[:, piece], self.settings.smoothing)
-            if loss.requires_grad:
-                torch.autograd.backward(loss / max(1, tokens))
+            resets_BT = None if own.resets_BT is None else own.resets_BT[:, piece]
+            with engine.adding(is_last and piece.stop == inputs_BT.shape[1]):
+                loss, after = engine.read(
+                    network, lesson, inputs_BT[:, piece], targets_BT[:, piece], resets_BT, after
+                )
+                if loss.requires_grad:
+                    torch.autograd.backward(loss / engine.divisor(tokens))
             nats += loss.detach()
-            after = detach(after) if is_recurrent(network) else after
-        state.carried = after if self.carries else None
+        state.carried = after if carries else None
         return nats
 
     def _reader(self, network: Network, progress: float) -> Reader:

@@ -6,15 +6,16 @@ Everything that changes is in the `TrainingState`; everything that happens is yi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from nextword.core.events import Done, Event, Measure, Note, Stage, Step
 from nextword.data.batches import Batch, Batches
 from nextword.models.network import Network, NeuralLanguageModel
 from nextword.train.budget import Clock, saving_seconds
 from nextword.train.neural import averaging, faults, precision, threads
+from nextword.train.neural.engines import make_engine
 from nextword.train.neural.held_out import HeldOut
 from nextword.train.neural.learning import Learned, Learner
 from nextword.train.neural.measuring import Measuring
@@ -24,6 +25,7 @@ from nextword.train.neural.saving import SavePoint as SavePoint
 from nextword.train.neural.saving import Saves
 from nextword.train.neural.state import TrainingState
 from nextword.train.neural_settings import NeuralTrainSettings
+from nextword.train.ranks import Ranks
 from nextword.train.stopping import Stop
 
 
@@ -38,6 +40,8 @@ class Job:
     held_out: HeldOut | None = None
     clock: Clock = field(default_factory=Clock)
     stop: Stop = field(default_factory=Stop)
+    ranks: Ranks = field(default_factory=Ranks)
+    build: Callable[[], Network] | None = None  # makes the network once more, where ranks have divided it
 
     @property
     def steps(self) -> int:
@@ -56,10 +60,12 @@ class Outcome:
 
 def begin(job: Job) -> TrainingState:
     """The state before the first step."""
+    engine = make_engine(job.network, job.settings, job.ranks, job.build)
     state = TrainingState(
         job.network,
         make_optimizer(job.network, job.settings),
         first_plan(job.steps, job.clock, job.settings.steps),
+        engine,
     )
     if job.settings.ema:
         state.ema = averaging.copy_weights(job.network)
@@ -89,8 +95,9 @@ def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
         "threads": used,
         "precision": {"torch.float32": "fp32", "torch.bfloat16": "bf16"}[str(dtype)],
         "device": str(job.network.device),
+        **({"ranks": job.ranks.world, "parallel": state.engine.name} if job.ranks.has_met else {}),
     }
-    yield Done(Outcome(NeuralLanguageModel(job.network), facts))
+    yield Done(Outcome(NeuralLanguageModel(state.engine.whole(job.network)), facts))
 
 
 def _learn(job: Job, learner: Learner, measuring: Measuring, state: TrainingState) -> Iterator[Event]:
@@ -98,7 +105,10 @@ def _learn(job: Job, learner: Learner, measuring: Measuring, state: TrainingStat
     pace, settings = Pace(job.clock), job.settings
     told, saves, guard = Told(job, state, pace), Saves(settings.save_every), faults.Guard(learner)
     walk = walk_batches(job.source, state.epoch, state.index)
-    while not _ends(job, state, pace):
+    while True:
+        agreed = _agree(job, state, pace, saves)
+        if _ends(job, state, agreed):
+            break
         began = job.clock.used()
         batches = []
         for _ in range(settings.accumulate):
@@ -118,7 +128,7 @@ def _learn(job: Job, learner: Learner, measuring: Measuring, state: TrainingStat
         state.seconds += job.clock.used() - began
         if saves.is_due(state.step):
             yield from saves.point(state)
-    if job.stop.number is not None:
+    if agreed.stop:
         yield from saves.point(state, is_last=True)
     yield from told.end()
     if job.held_out is not None and state.measured != state.step:
@@ -137,13 +147,33 @@ def walk_batches(source: Batches, epoch: int, index: int) -> Iterator[tuple[int,
         epoch, index = epoch + 1, 0
 
 
-def _ends(job: Job, state: TrainingState, pace: Pace) -> bool:
+class Agreed(NamedTuple):
+    """What all ranks do next."""
+
+    stop: bool  # somebody has sent a signal to one of them
+    is_over: bool  # by the clock of rank 0
+
+
+def _agree(job: Job, state: TrainingState, pace: Pace, saves: Saves) -> Agreed:
+    """Before every step: what rank 0's clock says is done by all, and a signal to one stops all."""
+    asked = (job.stop.number or 0, state.plan.steps, pace.is_over(), saves.is_time())
+    every = job.ranks.gathered(*asked)
+    _, steps, is_over, saves.wanted = every[0]
+    number = int(max(number for number, *_ in every))
+    if not job.ranks.is_first:
+        state.plan.revise(state.step, int(steps))
+    if number:
+        job.stop.number = number
+    return Agreed(bool(number), bool(is_over))
+
+
+def _ends(job: Job, state: TrainingState, agreed: Agreed) -> bool:
     """The plan is done, somebody stops us, patience is at its end, or another step would be too late."""
     return (
         state.step >= state.plan.steps
-        or job.stop.number is not None
+        or agreed.stop
         or 0 < job.settings.patience <= state.waited
-        or pace.is_over()
+        or agreed.is_over
     )
 
 

@@ -98,8 +98,9 @@ class Measuring:
     def _found(self, state: TrainingState, weights: averaging.Weights | None, words: int) -> Measured:
         assert self.held_out is not None
         products = precision.products_in(self.dtype, state.network.device)
+        engine = state.engine
         with averaging.swapped(state.network, weights):
-            return self.held_out.measure(state.network, words, products())
+            return self.held_out.measure(engine.whole(state.network), words, products(), engine.ranks)
 
     def _keep(self, state: TrainingState, found: Measured, is_best: bool) -> None:
         weights = averaging.copy_weights(state.network) if state.ema is None else dict(state.ema)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from nextword.models.network import Network
+from nextword.train.neural.averaging import local
 from nextword.train.neural.precision import has_bf16
 from nextword.train.neural_settings import NeuralTrainSettings
 
@@ -31,14 +32,14 @@ class Rule:
         """Update the weights that have a gradient."""
         live = [at for at, weight in enumerate(self.weights) if weight.grad is not None]
         if live:
-            weights = [self.weights[at] for at in live]
-            gradients = [weight.grad for weight in weights if weight.grad is not None]
+            weights = [local(self.weights[at]) for at in live]
+            gradients = [local(weight.grad) for weight in self.weights if weight.grad is not None]
             state = {name: [tensors[at] for at in live] for name, tensors in self.state.items()}
             self._update(weights, gradients, state, rate)
 
     def _update(
         self,
-        weights: list[nn.Parameter],
+        weights: list[Tensor],
         gradients: list[Tensor],
         state: dict[str, list[Tensor]],
         rate: float,
@@ -53,11 +54,11 @@ class SGD(Rule):
         super().__init__(weights, decay)
         self.momentum = momentum
         if momentum:
-            self.state["momentum"] = [torch.zeros_like(weight) for weight in self.weights]
+            self.state["momentum"] = [torch.zeros_like(local(weight)) for weight in self.weights]
 
     def _update(
         self,
-        weights: list[nn.Parameter],
+        weights: list[Tensor],
         gradients: list[Tensor],
         state: dict[str, list[Tensor]],
         rate: float,
@@ -78,14 +79,14 @@ class AdamW(Rule):
         super().__init__(weights, decay)
         self.betas = betas
         self.state = {
-            "mean": [torch.zeros_like(weight) for weight in self.weights],
-            "square": [torch.zeros_like(weight) for weight in self.weights],
+            "mean": [torch.zeros_like(local(weight)) for weight in self.weights],
+            "square": [torch.zeros_like(local(weight)) for weight in self.weights],
             "steps": [torch.zeros((), device=weight.device) for weight in self.weights],
         }
 
     def _update(
         self,
-        weights: list[nn.Parameter],
+        weights: list[Tensor],
         gradients: list[Tensor],
         state: dict[str, list[Tensor]],
         rate: float,
@@ -109,11 +110,11 @@ class Muon(Rule):
 
     def __init__(self, weights: Sequence[nn.Parameter], decay: float) -> None:
         super().__init__(weights, decay)
-        self.state["momentum"] = [torch.zeros_like(weight) for weight in self.weights]
+        self.state["momentum"] = [torch.zeros_like(local(weight)) for weight in self.weights]
 
     def _update(
         self,
-        weights: list[nn.Parameter],
+        weights: list[Tensor],
         gradients: list[Tensor],
         state: dict[str, list[Tensor]],
         rate: float,

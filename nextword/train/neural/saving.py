@@ -30,11 +30,12 @@ class Saves:
 
     def __init__(self, every: int) -> None:
         self.every = every
+        self.wanted: float = False  # by the clock, after the step that is being made
         self._last, self._cost = time.monotonic(), 0.0
 
     def is_due(self, step: int) -> bool:
         """Whether the state after this step should be written."""
-        return step % self.every == 0 if self.every else self.is_time()
+        return step % self.every == 0 if self.every else bool(self.wanted)
 
     def is_time(self) -> bool:
         """Whether the last one is long ago."""

@@ -64,7 +64,10 @@ def prepare(
     held = None if held_out is None else HeldOut.of(held_out, carry, _HELD_OUT * train.valid_tokens)
     if held is None and train.patience:
         yield Note("there is no held-out text, so train.patience has nothing to wait for")
-    yield Done(Job(network, train, source, kind == "columns", held, conditions.clock, conditions.stop))
+    yield Done(Job(
+        network, train, source, kind == "columns", held, conditions.clock, conditions.stop, conditions.ranks,
+        lambda: build(settings, text, conditions),
+    ))  # fmt: skip
 
 
 def build(settings: RunSettings, text: Text, conditions: Conditions) -> Network:

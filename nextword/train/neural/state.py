@@ -17,7 +17,8 @@ from torch import Tensor
 from nextword.blocks.states import State
 from nextword.core.errors import DamagedError
 from nextword.models.network import Network
-from nextword.train.neural.averaging import Weights, put_weights
+from nextword.train.neural.averaging import Weights, put_weights, weights_of
+from nextword.train.neural.engines import Engine
 from nextword.train.neural.optimizers import Optimizer
 from nextword.train.neural.plan import Plan
 from nextword.train.neural.trees import filled, leaves
@@ -55,6 +56,7 @@ class TrainingState:
     network: Network
     optimizer: Optimizer
     plan: Plan
+    engine: Engine = field(default_factory=Engine)  # exchanges gradients, where there are several ranks
     step: int = 0  # updates made
     epoch: int = 0
     index: int = 0  # batches of this epoch that were learned from
@@ -72,9 +74,9 @@ class TrainingState:
     ema: Weights | None = None
 
     def to_tensors(self) -> dict[str, Tensor]:
-        """All tensors by name; no two of them share memory."""
+        """All tensors that this process holds, by name; no two of them share memory."""
         found: dict[str, Tensor] = {}
-        found |= _named("network", self.network.state_dict())
+        found |= _named("network", weights_of(self.network))
         found |= _named("optimizer", self.optimizer.tensors())
         found |= _named("carried", {str(at): leaf for at, leaf in enumerate(leaves(self.carried))})
         found |= _named("best", {} if self.best is None else self.best.weights)

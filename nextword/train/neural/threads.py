@@ -8,11 +8,14 @@ from contextlib import contextmanager
 
 import torch
 
+from nextword.core.launch import launched
+
 
 def allowed() -> int:
-    """The processors this process may run on."""
+    """The processors this process may run on; several processes on a machine share them."""
     affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    there = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    return launched().share(there)
 
 
 @contextmanager

@@ -1,0 +1,114 @@
+"""Whether this process is one of several that were started together, as torchrun and SLURM say it.
+
+torchrun sets RANK, WORLD_SIZE and so on; srun sets SLURM_PROCID, SLURM_NTASKS and SLURM_LOCALID, and the
+script of the job MASTER_ADDR and MASTER_PORT. Nothing of them is needed for one process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nextword.core.errors import ConfigError, NextwordError
+
+_joined = False
+
+
+class Silent(NextwordError):  # noqa: N818 - it says what to do
+    """This process ends, and another one tells why."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One process among those of a job."""
+
+    rank: int = 0
+    world: int = 1  # processes in all
+    local_rank: int = 0  # on this machine
+    local_world: int = 1
+    host: str = ""  # where rank 0 can be reached
+    port: int = 0
+    has_agent: bool = False  # torchrun itself keeps the common store, not rank 0
+    restarts: int = 0  # how often torchrun has started all of them again
+    may_restart: bool = False
+    processors: int = 0  # for each process, where SLURM says; 0: its part of the machine
+
+    def share(self, allowed: int) -> int:
+        """How many of the processors that may be used are this process's own."""
+        return max(1, min(allowed, self.processors) if self.processors else allowed // self.local_world)
+
+    @property
+    def is_first(self) -> bool:
+        """Rank 0 alone writes and tells."""
+        return self.rank == 0
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether a mistake is told here: by rank 0; by one process a machine before they have met."""
+        return self.is_first or _joined or self.local_rank == 0
+
+
+def launched(environment: Mapping[str, str] | None = None) -> Launch:
+    """What the environment says; without any word of it, one process alone."""
+    found = os.environ if environment is None else environment
+    if "RANK" in found and "WORLD_SIZE" in found:
+        return _checked(Launch(
+            _number(found, "RANK"), _number(found, "WORLD_SIZE"), _number(found, "LOCAL_RANK", 0),
+            max(1, _number(found, "LOCAL_WORLD_SIZE", 1)), found.get("MASTER_ADDR", ""),
+            _number(found, "MASTER_PORT", 0), found.get("TORCHELASTIC_USE_AGENT_STORE") == "True",
+            _number(found, "TORCHELASTIC_RESTART_COUNT", 0),
+            _number(found, "TORCHELASTIC_MAX_RESTARTS", 0) > 0,
+        ))  # fmt: skip
+    if "MASTER_ADDR" in found and "SLURM_PROCID" in found and "SLURM_NTASKS" in found:
+        return _checked(Launch(
+            _number(found, "SLURM_PROCID"), _number(found, "SLURM_NTASKS"),
+            _number(found, "SLURM_LOCALID", 0), host=found["MASTER_ADDR"],
+            port=_number(found, "MASTER_PORT", 0),
+            processors=_number(found, "SLURM_CPUS_PER_TASK", 1),
+        ))  # fmt: skip
+    return Launch()
+
+
+def join() -> None:
+    """The processes have met: from now on each can be heard, and the program ends without teardown."""
+    global _joined
+    _joined = True
+
+
+def has_joined() -> bool:
+    """Whether this process has met others."""
+    return _joined
+
+
+def speaker() -> Launch:
+    """As `launched`, for telling of mistakes: a wrong environment is one process alone."""
+    try:
+        return launched()
+    except ConfigError:
+        return Launch()
+
+
+def _number(found: Mapping[str, str], name: str, default: int | None = None) -> int:
+    text = found.get(name, "")
+    if not text and default is not None:
+        return default
+    if not text.isascii() or not text.isdigit():
+        raise ConfigError(
+            f"the variable {name} is '{text}', and must be a number; start with torchrun or srun"
+        )
+    return int(text)
+
+
+def _checked(launch: Launch) -> Launch:
+    if launch.world < 1 or launch.rank >= launch.world:
+        raise ConfigError(
+            f"this process is rank {launch.rank} of {launch.world}, which cannot be; ranks count from 0 "
+            "(RANK and WORLD_SIZE, or SLURM_PROCID and SLURM_NTASKS)"
+        )
+    if launch.world > 1 and not (launch.host and launch.port):
+        raise ConfigError(
+            f"{launch.world} processes were started, but MASTER_ADDR and MASTER_PORT do not say where rank 0 "
+            "is; start with torchrun, or set both in the job's script"
+        )
+    return launch
