@@ -51,11 +51,11 @@ def heat(
     """A map with names at the left and above, and a scale below; what is no number stays empty."""
     values_RC = np.asarray(values_RC, dtype=np.float64)
     low, high = limits or _limits(values_RC)
-    left = 30 + min(_LONGEST, max(map(width_of, rows.each), default=0.0))
+    left = 34 + _room(rows)
     R, C = values_RC.shape
     wide = min(_LARGEST, max(_SMALLEST, (WIDTH - left - 40) / max(C, 1)))
     tall = min(_LARGEST, max(_SMALLEST, wide if R > 12 else 22.0))
-    above = 26 + 0.85 * min(_LONGEST, max(map(width_of, columns.each), default=0.0))
+    above = 26 + 0.87 * _room(columns, wide if _is_short(columns, wide) else 0.0)
     parts = [_cells(values_RC, rows, columns, (left, above, wide, tall), (low, high), unit)]
     parts += _row_names(rows, left, above, tall)
     parts += _column_names(columns, left, above, wide)
@@ -109,6 +109,17 @@ def paths(values_RC: Array, place: tuple[float, float, float, float], limits: tu
     return "".join(f'<path style="{style}" d="{"".join(squares)}"/>' for style, squares in found.items())
 
 
+def _room(names: Names, fitting: float = 0.0) -> float:
+    """For the longest name that does not fit into so much; the reader's font may be wide."""
+    long = [width for width in map(width_of, names.each) if width > fitting]
+    return 1.05 * min(_LONGEST, max(long, default=0.0))
+
+
+def _is_short(names: Names, wide: float) -> bool:
+    """Whether nearly all names can stand upright, as letters do."""
+    return sum(width_of(name) <= wide for name in names.each) >= 0.9 * len(names.each)
+
+
 def _row_names(rows: Names, left: float, above: float, tall: float) -> list[str]:
     every = max(1, math.ceil(11 / tall))
     return [
@@ -119,12 +130,14 @@ def _row_names(rows: Names, left: float, above: float, tall: float) -> list[str]
 
 
 def _column_names(columns: Names, left: float, above: float, wide: float) -> list[str]:
-    every = max(1, math.ceil(1.6 * LETTER / wide))
-    return [
-        turned(left + wide * (c + 0.5) + 3, above - 6, shortened(name, _LONGEST), -60)
-        for c, name in enumerate(columns.each)
-        if c % every == 0
-    ]
+    every, is_short = max(1, math.ceil(1.6 * LETTER / wide)), _is_short(columns, wide)
+    found = []
+    for c, name in enumerate(columns.each):
+        if is_short and width_of(name) <= wide:
+            found.append(words(left + wide * (c + 0.5), above - 6, name, "middle"))
+        elif c % every == 0:
+            found.append(turned(left + wide * (c + 0.5) + 3, above - 6, shortened(name, _LONGEST), -60))
+    return found
 
 
 def thumbnails(maps: Sequence[Sequence[Array]], title: str, rows: str, columns: str, unit: str) -> str:

@@ -1,6 +1,6 @@
 """Complex numbers in their plane, with the unit circle: what lies outside grows, what lies inside fades.
 
-[XMU "Exploding and vanishing gradients": powers of W_h; what matters is |λ|]
+[XMU "The gradient may be a trouble maker": powers of W_h; what matters is |λ|]
 """
 
 from __future__ import annotations

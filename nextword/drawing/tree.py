@@ -1,6 +1,6 @@
 """A search drawn from left to right: every hypothesis that was kept, and the way of the best one.
 
-[MAUSAM "Beam search": the K best go on side by side]
+[MAUSAM "Neural Language Model: Greedy Decoding": the K best go on side by side]
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def tree(nodes: Sequence[Node], prompt: str, title: str, steps: str) -> str:
     depths = _depths(nodes)
     count = max(depths, default=0) + 1
     heights = _heights(nodes)
-    start = 16 + max(width_of(shortened(prompt, 150)), 20) + _GAP
+    start = 16 + max(1.2 * width_of(shortened(prompt, 150)), 20) + _GAP
     widths = [
         max((_width(node) for node, depth in zip(nodes, depths, strict=True) if depth == step), default=0.0)
         for step in range(count)
@@ -77,8 +77,8 @@ def _edge(x: float, y: float, to_x: float, to_y: float, is_best: bool) -> str:
 def _legend(y: float) -> str:
     return (
         _edge(12, y, 36, y, True) + words(42, y + 4, "the best finished text")
-        + _edge(190, y, 214, y, False) + words(220, y + 4, "kept for a while, then dropped")
-        + words(400, y + 4, "∎ a text ends here")
+        + _edge(200, y, 224, y, False) + words(230, y + 4, "kept for a while, then dropped")
+        + words(440, y + 4, "∎ a text ends here")
     )  # fmt: skip
 
 

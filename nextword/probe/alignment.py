@@ -1,6 +1,6 @@
 """Alignment: which source word a translation attends to; for language models there is none to see.
 
-[PENN "Attention": soft alignment], [MAUSAM "Attention"]
+[PENN "Attention Mechanism: A Solution to the Bottleneck Problem": soft alignment],
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Attention maps of any layer and head, and what each head looks at on average.
 
-[MAUSAM "Transformers (2017) Made Many Changes at Once!": multiple heads], [PENN "Attention": which words are
-looked at]
+[MAUSAM "Transformers (2017) Made Many Changes at Once!": multiple heads], [PENN "Dot-Product Attention":
+which words are looked at]
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class OfAttention:
         if layer < 0 or head < 0:
             layer, head = _farthest(facts["distance"], layer, head)
         return Seen(
-            "attention", subject.name, f"What the words look at: {subject.name}", _sentence(facts, found.gap),
+            "attention", subject.name, f"What the tokens look at: {subject.name}",
+            _sentence(facts, found.gap),
             'MAUSAM "Transformer Language Model"', {"weights_LNTS": weights, **facts},
             {"T": row.labels, "S": row.labels},
             (_all(weights), _one(weights[layer, head], row, layer, head), _table(facts)),
@@ -86,8 +87,8 @@ def _farthest(distance_LN: Array, layer: int, head: int) -> tuple[int, int]:
 def _sentence(facts: dict[str, Array], gap: float) -> str:
     told = []
     for name, phrase in (
-        ("previous", "at the word before"),
-        ("first", "at the first word"),
+        ("previous", "at the token before"),
+        ("first", "at the first token"),
         ("itself", "at itself"),
     ):
         place = np.unravel_index(int(np.argmax(facts[name])), facts[name].shape)
@@ -98,23 +99,22 @@ def _sentence(facts: dict[str, Array], gap: float) -> str:
 
 def _all(weights_LNTS: Array) -> Picture:
     small = [[head[:_SMALL, :_SMALL] for head in layer] for layer in weights_LNTS]
-    title = "Every layer and head: each row is a word, each column what it looks at"
+    title = "Every layer and head: each row is a token, each column what it looks at"
     return Picture(
         title, thumbnails(small, title, "layer", "head", "share of the attention"),
-        f"The first {min(_SMALL, weights_LNTS.shape[2])} words, from the upper left. The diagonal is "
-        "the word itself; a "
-        "line beside it the word before; a column on the left the first word.",
+        f"The first {min(_SMALL, weights_LNTS.shape[2])} tokens, from the upper left. The diagonal is "
+        "the token itself; a line beside it the one before; a column on the left the first one.",
     )  # fmt: skip
 
 
 def _one(weights_TS: Array, row: Words, layer: int, head: int) -> Picture:
     seen = np.where(np.tri(len(weights_TS), dtype=bool), weights_TS, np.nan)
-    title = f"Layer {layer + 1}, head {head + 1}: what each word looks at"
+    title = f"Layer {layer + 1}, head {head + 1}: what each token looks at"
     return Picture(
         title,
-        heat(seen, Names("word that looks", row.labels), Names("word that is looked at", row.labels), title,
+        heat(seen, Names("token that looks", row.labels), Names("token that is looked at", row.labels), title,
              "share of the attention", (0.0, 1.0)),
-        "Each row sums to 1. A word sees itself and what stands before it; the rest is empty.",
+        "Each row sums to 1. A token sees itself and what stands before it; the rest is empty.",
     )  # fmt: skip
 
 
@@ -127,10 +127,10 @@ def _table(facts: dict[str, Array]) -> Table:
     heads = (
         "layer",
         "head",
-        "mean distance, words",
+        "mean distance, tokens",
         "entropy, bits",
         "at itself",
-        "at the word before",
+        "at the token before",
         "at the first",
     )
     return Table(heads, rows)

@@ -1,7 +1,7 @@
 """The tree of a beam search: what was kept at each step, what was dropped, and the best text.
 
-[MAUSAM "Beam search"]. The search is the one that `generate` does; the tree is read off the words that the
-model is given and the rows that it is told to keep.
+[MAUSAM "Neural Language Model: Greedy Decoding"]. The search is the one that `generate` does; the tree is
+read off the words that the model is given and the rows that it is told to keep.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from nextword.probe.seen import Picture, Seen
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import NEWLINE, Quiet, Subject
 
+_PROMPT = 24  # characters of a prompt that are shown
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -36,6 +37,8 @@ class OfBeam:
     def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
         """Search from the prompt, and draw what was kept."""
         prompt = subject.given or ""
+        shown = prompt if len(prompt) <= _PROMPT else "…" + prompt[-_PROMPT:]
+        shown = shown.replace("\n", NEWLINE)
         watched = Watched(subject.model)
         asked = DecodeSettings(
             decode="beam",
@@ -50,22 +53,22 @@ class OfBeam:
             (text.text.strip(), text.logprob, float(np.exp(text.logprob)), text.reason) for text in texts
         )
         title = f"A beam search of {settings.beam_size}: {subject.name}"
-        best = texts[0].text.strip()
+        best = f"'{text}'" if (text := texts[0].text.strip()) else "empty: it ends at once"
         return Seen(
             "beam", subject.name, title,
-            f"After '{prompt}' the best of {len(texts)} finished texts is '{best}' (log p "
+            f"After '{shown}' the best of {len(texts)} finished texts is {best} (log p "
             f"{texts[0].logprob:.2f}); "
-            f"{len(nodes)} words were kept on the way.",
-            'MAUSAM "Beam search"',
+            f"{len(nodes)} tokens were kept on the way.",
+            'MAUSAM "Neural Language Model: Greedy Decoding"',
             {
                 "parent_N": np.array([node.parent for node in nodes]), "word_N": np.array(words),
                 "logp_N": np.array(logps),
             },
             {"N": [node.text for node in nodes]},
             (Picture(
-                "The tree of the search: every word that was kept, with its probability",
-                tree(nodes, prompt or "<s>", title, "step"),
-                "From left to right, one word a step; the number below a word is its probability "
+                "The tree of the search: every token that was kept, with its probability",
+                tree(nodes, shown or "<s>", title, "step"),
+                "From left to right, one token a step; the number below a token is its probability "
                 "after what stands before "
                 "it. At each step only the best go on, over all branches together.",
                 Table(("text", "log p", "p", "why it ended"), rows),

@@ -1,8 +1,8 @@
 """How much a word still depends on what was read k words before: ||d loss(t) / d h(t-k)||, and by depth.
 
-[IITD-2 "Vanishing gradient", "Is Vanishing/Exploding Gradient Just an RNN Problem?"], [XMU "Exploding and
-vanishing gradients"]. Every place of the text that is asked for is a row of one batch, so that one pass
-backwards gives all of them: rows do not touch each other.
+[IITD-2 "Vanishing Gradient Intuition", "Is Vanishing/Exploding Gradient Just an RNN Problem?"], [XMU
+"The gradient may be a trouble maker"]. Every place of the text that is asked for is a row of one batch, so
+that one pass backwards gives all of them: rows do not touch each other.
 """
 
 from __future__ import annotations

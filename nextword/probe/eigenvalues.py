@@ -1,6 +1,6 @@
 """Eigenvalues of what takes a state to the next, and how its powers grow or fade.
 
-[XMU "Exploding and vanishing gradients": eigenvalues above 1 explode, below 1 vanish]. What matters is |λ|,
+[XMU "The gradient may be a trouble maker": eigenvalues above 1 explode, below 1 vanish]. What matters is |λ|,
 and a matrix that is not normal can grow first all the same: ||W^k|| is drawn beside |λ|^k.
 """
 
@@ -22,6 +22,7 @@ from nextword.probe.subject import Subject
 Array = np.ndarray[Any, np.dtype[Any]]
 _POWERS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 63, 80, 100)
 _TOKENS = 48
+NEAR = 1e-4  # so near to the unit circle counts as on it
 _EXACT = 300  # rows up to which a norm is computed by singular values
 
 
@@ -61,7 +62,8 @@ class Eigenvalues:
         return Seen(
             "eigenvalues", subject.name, title,
             _sentence(first, weights[first], found[first], powers, growth),
-            'XMU "Exploding and vanishing gradients"', arrays, {"K": [str(k) for k in powers]}, tuple(parts),
+            'XMU "The gradient may be a trouble maker"', arrays,
+            {"K": [str(k) for k in powers]}, tuple(parts),
         )  # fmt: skip
 
 
@@ -109,13 +111,13 @@ def departure(weight_HH: Array) -> float:
 
 def _sentence(name: str, weight_HH: Array, values: Array, powers: list[int], growth: Array) -> str:
     largest = float(np.abs(values).max())
-    outside = int((np.abs(values) > 1).sum())
+    outside = int((np.abs(values) > 1 + NEAR).sum())
     peak = int(np.argmax(growth))
-    fate = "its powers explode" if largest > 1 else "its powers fade"
+    fate = "explode" if largest > 1 + NEAR else "fade" if largest < 1 - NEAR else "keep their size"
     return (
         f"The matrix '{name}' has largest |λ| = {largest:.3f} ({outside} of {len(values)} outside the "
         "unit circle), so "
-        f"{fate}; ‖W‖ = {growth[0]:.3f}, and up to k = {powers[-1]} its powers are largest at k = "
+        f"its powers {fate}; ‖W‖ = {growth[0]:.3f}, and up to k = {powers[-1]} its powers are largest at k = "
         f"{powers[peak]} "
         f"({growth[peak]:.3g}); departure from normal {departure(weight_HH):.2f}."
     )
@@ -128,7 +130,7 @@ def _spectrum(found: dict[str, Array], layer: int) -> Picture:
             name,
             float(np.abs(values).max()),
             float(np.abs(values).min()),
-            int((np.abs(values) > 1).sum()),
+            int((np.abs(values) > 1 + NEAR).sum()),
             len(values),
         )
         for name, values in found.items()
@@ -145,8 +147,8 @@ def _spectrum(found: dict[str, Array], layer: int) -> Picture:
 
 def _grown(name: str, values: Array, powers: list[int], growth: Array) -> Picture:
     largest = float(np.abs(values).max())
-    norms = tuple((float(k), float(y)) for k, y in zip(powers, growth, strict=True))
-    rates = tuple((float(k), largest**k) for k in powers)
+    norms = tuple((float(k), round(float(y), 5)) for k, y in zip(powers, growth, strict=True))
+    rates = tuple((float(k), round(largest**k, 5)) for k in powers)
     rows = tuple((k, float(y), largest**k) for k, y in zip(powers, growth, strict=True))
     title = f"How the powers of '{name}' grow"
     return Picture(

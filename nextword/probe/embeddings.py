@@ -1,6 +1,6 @@
 """Embeddings: the nearest neighbours of the words of a text, and a map of them.
 
-[IITD-1 "A fixed-window neural Language Model": words are vectors], [XMU: counts ignore that words are alike]
+[IITD-1 "A Fixed-window Neural Language Model": words are vectors], [XMU: counts ignore that words are alike]
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from nextword.core.contracts import SPECIALS
+from nextword.drawing.elements import cell, words
 from nextword.drawing.page import Table
-from nextword.drawing.svg import Axis, Series, scatter
+from nextword.drawing.svg import RIGHT, TOP, WIDTH, Axis, Series, scatter
 from nextword.models.distributions import as_numpy
 from nextword.probe import vectors
 from nextword.probe.seen import Picture, Seen
@@ -57,7 +58,7 @@ class Embeddings:
         return Seen(
             "embeddings", subject.name, f"Words as vectors: {subject.name}",
             f"{len(vectors_VE):,} words have vectors of {vectors_VE.shape[1]} numbers; {first}.",
-            'IITD-1 "A fixed-window neural Language Model"',
+            'IITD-1 "A Fixed-window Neural Language Model"',
             {"words_Q": asked_Q, "near_QK": near_QK, "cosine_QK": cosine_QK, "map_V2": points_V2},
             {"Q": asked, "K": [" ".join(others) for others in near]},
             (Table(("word", "nearest words and their cosine"), rows), picture),
@@ -93,10 +94,20 @@ def _map(subject: Subject, vectors_VE: Array, asked_Q: Array, near_QK: Array) ->
         Axis(f"{place} direction ({100 * share:.0f} % of the variance)")
         for place, share in zip(("first", "second"), shares.tolist(), strict=True)
     )
-    svg = scatter(series, "A map of the words' vectors", x, y)
+    svg = scatter(series, "A map of the words' vectors", x, y).removesuffix("</svg>") + _legend() + "</svg>"
     return Picture(
         "A map of the words' vectors", svg,
         "Words of the text (orange) and their nearest neighbours (blue) among other words (grey), in "
         "the plane in which "
         "the vectors lie widest apart. What is near here may still be far in the other directions.",
     ), points_V2  # fmt: skip
+
+
+def _legend() -> str:
+    """What the marks mean, beside the map."""
+    kinds = ((1, "words of the text"), (0, "their nearest words"), (6, "other words"))
+    return "".join(
+        cell(x := WIDTH - RIGHT + 14, y := TOP + 8 + 20 * row, 9, 9, f"fill:var(--c{look})")
+        + words(x + 16, y + 9, name)
+        for row, (look, name) in enumerate(kinds)
+    )

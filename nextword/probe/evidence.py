@@ -152,8 +152,10 @@ def _seen(subject: Subject, rows: list[Words], found: list[Source]) -> Seen:
         f"The redder a word, the longer the n-gram that was seen in training and gave its "
         f"probability. Count: how often it was seen, of how often its context was; kinds: different words "
         f"after that context.{note}",
-        Table(("word", "p", "order", "after", "count", "of", "kinds", "discount", "backoff weight"), table),
     )  # fmt: skip
+    numbers = Table(
+        ("word", "p", "order", "after", "count", "of", "kinds", "discount", "backoff weight"), table
+    )
     arrays = {
         "p_N": np.array([each.p for each in found]), "order_N": orders,
         "weight_N": np.array([each.weight for each in found]),
@@ -166,7 +168,7 @@ def _seen(subject: Subject, rows: list[Words], found: list[Source]) -> Seen:
         f"The mean order is {orders.mean():.2f} of {subject.model.order} ({subject.model.smoothing}); "
         f"{backed} of "
         f"{len(found)} words were not seen after the longest context that was, and paid its backoff weight.",
-        _SLIDE, arrays, {"N": [each.word for each in found]}, (picture,),
+        _SLIDE, arrays, {"N": [each.word for each in found]}, (picture, numbers),
     )  # fmt: skip
 
 
@@ -244,7 +246,7 @@ def _shares(subject: Subject, tokens: int) -> Seen:
     )
     picture = Picture(
         title,
-        heat(share_KN[:, :shown], Names("part", names), Names("word that is predicted", labels[:shown]),
+        heat(share_KN[:, :shown], Names("part", names), Names("token that is predicted", labels[:shown]),
              title, "share of the mixture's probability", (0.0, 1.0)),
         "Columns sum to 1: where a part gives a word more than the others do, most of the mixture's "
         f"probability is its. The first {shown} of {len(labels)} tokens.",

@@ -15,7 +15,7 @@ from nextword.core.catalog import unknown
 from nextword.core.errors import ConfigError, DataError
 from nextword.drawing.heat import Names, heat
 from nextword.drawing.page import Table
-from nextword.drawing.svg import Axis, Series, lines
+from nextword.drawing.svg import Axis, Guide, Series, lines
 from nextword.probe.looking import check_layer
 from nextword.probe.seen import Picture, Seen, row_of
 from nextword.probe.settings import ProbeSettings
@@ -63,7 +63,7 @@ class OfGates:
 def _sentence(found: dict[str, Array]) -> str:
     told = [f"{name} {100 * values.mean():.0f} %" for name, values in found.items()]
     widest = max(found, key=lambda name: float(found[name].mean(axis=2).std()))
-    return f"Open on average: {', '.join(told)}; the one that changes most from word to word is {widest}."
+    return f"Open on average: {', '.join(told)}; the one that changes most from token to token is {widest}."
 
 
 def _over_time(found: dict[str, Array], row: Words) -> Picture:
@@ -73,25 +73,27 @@ def _over_time(found: dict[str, Array], row: Words) -> Picture:
     rows = tuple(map(row_of, row.labels, mean_RT.T.round(3).tolist()))
     shown = row.first(_SHOWN)
     return Picture(
-        "Openness of the gates, word by word",
-        heat(mean_RT[:, :_SHOWN], Names("gate", names), Names("word that is read", shown.labels),
-             "Openness of the gates, word by word", "mean over the units (0 closed, 1 open)", (0.0, 1.0)),
-        "Every column is a word as it is read, every row a gate: the mean over the layer's units. "
+        "Openness of the gates, token by token",
+        heat(mean_RT[:, :_SHOWN], Names("gate", names), Names("token that is read", shown.labels),
+             "Openness of the gates, token by token", "mean over the units (0 closed, 1 open)", (0.0, 1.0)),
+        "Every column is a token as it is read, every row a gate: the mean over the layer's units. "
         f"The first {len(shown)} of {len(row)} tokens.",
-        Table(("word", *names), rows),
+        Table(("token", *names), rows),
     )  # fmt: skip
 
 
 def _kinds(found: dict[str, Array]) -> Table:
     rows = [
-        (f"layer {depth + 1}", name, float(values[depth].mean()), float((values[depth] > OPEN).mean()),
-         float((values[depth] < CLOSED).mean()), int((values[depth].mean(axis=0) > OPEN).sum()),
+        (f"layer {depth + 1}", name, round(float(values[depth].mean()), 3),
+         round(100 * float((values[depth] > OPEN).mean()), 1),
+         round(100 * float((values[depth] < CLOSED).mean()), 1),
+         int((values[depth].mean(axis=0) > OPEN).sum()),
          int((values[depth].mean(axis=0) < CLOSED).sum()))
         for name, values in found.items() for depth in range(len(values))
     ]  # fmt: skip
     heads = (
-        "layer", "gate", "mean", f"share above {OPEN}", f"share below {CLOSED}", "units always open",
-        "units always closed",
+        "layer", "gate", "mean", f"% above {OPEN}", f"% below {CLOSED}", "units open on average",
+        "units closed on average",
     )  # fmt: skip
     return Table(heads, tuple(sorted(rows)))
 
@@ -104,7 +106,7 @@ def _units(found: dict[str, Array], name: str, layer: int, row: Words) -> Pictur
     return Picture(
         title,
         heat(values_TH[:_SHOWN, most].T, Names("unit", [str(unit + 1) for unit in most]),
-             Names("word that is read", row.first(_SHOWN).labels), title, "openness (0 closed, 1 open)",
+             Names("token that is read", row.first(_SHOWN).labels), title, "openness (0 closed, 1 open)",
              (0.0, 1.0)),
     )  # fmt: skip
 
@@ -149,8 +151,9 @@ def _by_hand(subject: Subject, settings: ProbeSettings) -> Seen:
     depth = layers[0]
     title = f"Gates set by hand ({named}): {subject.name}"
     return Seen(
-        "gates", subject.name, title, _outcome(found, since, layers, named), 'IITD-2 "LSTM"', arrays,
-        {"T": row.labels[1:]}, (_moved(found, row, since, depth), _cost(found, row, since)),
+        "gates", subject.name, title, _outcome(found, since, layers, named),
+        'IITD-2 "How Does LSTM Solve Vanishing Gradients?"', arrays, {"T": row.labels[1:]},
+        (_moved(found, row, since, depth), _cost(found, row, since)),
     )  # fmt: skip
 
 
@@ -160,10 +163,10 @@ def _outcome(found: Any, since: int, layers: Any, named: str) -> str:
     memory = (
         "the memory stays exactly as it was"
         if most == 0.0
-        else f"the memory moves by at most {most:.3g} a word"
+        else f"the memory moves by at most {most:.3g} a token"
     )
     return (
-        f"With {named} from word {since} on, {memory}; the perplexity of the words after it goes from "
+        f"With {named} from token {since} on, {memory}; the perplexity of the tokens after it goes from "
         f"{before:.4g} to {after:.4g}."
     )
 
@@ -173,12 +176,14 @@ def _moved(found: Any, row: Words, since: int, depth: int) -> Picture:
     points = [tuple((float(t), float(y)) for t, y in enumerate(values, start=1)) for values in (free, held)]
     rows = tuple(zip(row.labels[:-1], free.tolist(), held.tolist(), strict=True))
     return Picture(
-        f"How far the memory of layer {depth + 1} moves at each word",
+        f"How far the memory of layer {depth + 1} moves at each token",
         lines([Series("as learnt", points[0]), Series("gates set", points[1])],
-              "How far the memory moves at each word", Axis(f"word (gates are set after word {since})"),
-              Axis("‖c(t) - c(t-1)‖, or of h", zero=True)),
-        f"Up to word {since} both are the same; then the gates are set, and the memory moves as they let it.",
-        Table(("word", "as learnt", "gates set"), rows),
+              "How far the memory moves at each token", Axis("token that is read"),
+              Axis("‖c(t) - c(t-1)‖, or of h", zero=True),
+              [Guide(since + 0.5, "gates are set", upright=True)]),
+        f"Up to token {since} both are the same; then the gates are set, and the memory moves as they "
+        "let it.",
+        Table(("token", "as learnt", "gates set"), rows),
     )  # fmt: skip
 
 
@@ -186,9 +191,9 @@ def _cost(found: Any, row: Words, since: int) -> Picture:
     bits = [values / np.log(2) for values in (found.nats_T, found.held_T)]
     shown = slice(max(0, since - 8), since + _SHOWN - 8)
     return Picture(
-        "Surprise of each word, as learnt and with the gates set",
+        "Surprise of each token, as learnt and with the gates set",
         heat(np.stack(bits)[:, shown], Names("gates", ["as learnt", "set"]),
-             Names("word that is predicted", row.labels[1:][shown]), "Surprise of each word",
+             Names("token that is predicted", row.labels[1:][shown]), "Surprise of each token",
              "bits, -log2 p", (0.0, float(np.quantile(np.concatenate(bits), 0.97)))),
         "What the network still knows when its gates are set: the redder, the less expected.",
     )  # fmt: skip

@@ -51,8 +51,9 @@ class Gradients:
             series = _pair(subject, series) + _pair(against, _named(other))
         reach = [(name, reached(values)) for name, values in series]
         return Seen(
-            "gradients", subject.name, f"How far the gradient reaches: {subject.name}", _sentence(reach),
-            'IITD-2 "Vanishing gradient"', arrays, names, (_picture(series, len(own.places_P)),),
+            "gradients", subject.name, f"How far the gradient reaches: {subject.name}",
+            _sentence(reach, len(series[0][1])),
+            'IITD-2 "Vanishing Gradient Intuition"', arrays, names, (_picture(series, len(own.places_P)),),
         )  # fmt: skip
 
 
@@ -80,12 +81,12 @@ def reached(mean_K: Array) -> int | None:
     return int(fallen[0]) + 1 if len(fallen) else None
 
 
-def _sentence(reach: list[tuple[str, int | None]]) -> str:
-    told = [
-        f"{name}: never within the distances measured" if far is None else f"{name}: after {far} words"
-        for name, far in reach
-    ]
-    return f"The gradient falls below a hundredth of its first value: {'; '.join(told)}."
+def _sentence(reach: list[tuple[str, int | None]], longest: int) -> str:
+    fallen = sorted((far, name) for name, far in reach if far is not None)
+    told = [f"after {far} tokens ({name})" for far, name in fallen]
+    kept = [name for name, far in reach if far is None]
+    told += [f"not within {longest} tokens ({', '.join(kept)})"] if kept else []
+    return f"The gradient falls below a hundredth of its first value {'; '.join(told)}."
 
 
 def _picture(series: list[tuple[str, Array]], places: int) -> Picture:
@@ -101,9 +102,10 @@ def _picture(series: list[tuple[str, Array]], places: int) -> Picture:
     )
     return Picture(
         "Gradient norm by distance",
-        lines(curves, "Gradient norm by distance", Axis("distance k, in words back"),
+        lines(curves, "Gradient norm by distance", Axis("distance k, in tokens back"),
               Axis("‖d loss(t) / d h(t-k)‖", log=True)),
-        f"How strongly the loss of a word depends on what the network held k words before it: the mean over "
+        "How strongly the loss of a token depends on what the network held k tokens before it: the "
+        "mean over "
         f"{places} places of the text, on a logarithmic scale. A straight line down is a gradient "
         "that vanishes by "
         "the same factor at every step.",

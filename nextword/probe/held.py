@@ -1,8 +1,8 @@
 """The gates of recurrent cells over a text, and the same text with gates that are set by hand.
 
-[IITD-2 "LSTM": "if the forget gate is set to 1 for a cell dimension and the input gate to 0, then the
-information of that cell is preserved indefinitely"]. The cells are the network's own; a gate is set in a
-copy that shares the weights, so that the network stays as it was.
+[IITD-2 "How Does LSTM Solve Vanishing Gradients?": "if the forget gate is set to 1 for a cell dimension and
+the input gate to 0, then the information of that cell is preserved indefinitely"]. The cells are the
+network's own; a gate is set in a copy that shares the weights, so that the network stays as it was.
 """
 
 from __future__ import annotations

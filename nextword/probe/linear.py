@@ -126,14 +126,14 @@ class Ridge:
 
 def _sentence(found: list[Fitted], names: list[str], tokens: int) -> str:
     told = []
-    for each in sorted(found, key=lambda each: -float(each.removed.max()))[:3]:
+    for each in sorted(found, key=lambda each: float(each.removed[0] - each.removed.max()))[:3]:
         place = int(np.argmax(each.removed))
         told.append(
             f"'{each.feature}' is read best off {names[place]} "
             f"({100 * each.accuracy_L[place]:.0f} % right, the commonest guess {100 * each.majority:.0f} %)"
         )
     rough = f" The text has only {tokens} tokens: the figures are rough." if tokens < 500 else ""
-    return f"{'; '.join(told)}.{rough}"
+    return f"What the layers add to the words' vectors: {'; '.join(told)}.{rough}"
 
 
 def _picture(found: list[Fitted], names: list[str], tokens: int) -> Picture:

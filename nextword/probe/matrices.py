@@ -1,6 +1,6 @@
 """Matrices from state to state: those of the weights, and those of a whole step at a word of a text.
 
-[XMU "Exploding and vanishing gradients": the gradient is multiplied by W_h at every step]. With gates a
+[XMU "The gradient may be a trouble maker": the gradient is multiplied by W_h at every step]. With gates a
 step is more than one matrix: its Jacobian d state(t) / d state(t-1) is what the gradient is multiplied by.
 """
 

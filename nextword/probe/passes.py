@@ -1,8 +1,8 @@
 """One pass of a network over some rows, with every layer's numbers on the way as places of the graph.
 
 The equations are the blocks' own, put together as the network's `read` does, but word by word where a state
-goes from word to word: only so is d loss / d h(t) there to be asked for [IITD-2 "Vanishing gradient"]. A test
-holds the features to those that scoring uses.
+goes from word to word: only so is d loss / d h(t) there to be asked for [IITD-2 "Vanishing Gradient
+Intuition"]. A test holds the features to those that scoring uses.
 """
 
 from __future__ import annotations

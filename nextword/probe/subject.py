@@ -20,7 +20,7 @@ from nextword.models.mixture import Mixture
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 ByWord = Callable[[LanguageModel, Tokenizer, str], list[tuple[str, float]]]
-NEWLINE, SPACE, PART = "⏎", "␣", "·"
+NEWLINE, SPACE, PART, UNSEEN = "⏎", "␣", "·", "□"  # the last: a character that the tokenizer does not know
 _SAMPLES = 8  # texts that are written at a time
 
 
@@ -153,7 +153,7 @@ class Subject:
                 decoder = self.tokenizer.decoder()  # type: ignore[attr-defined]
                 found.append("\n")
             else:
-                found.append("" if index == START else str(decoder.push(index)))
+                found.append("" if index == START else str(decoder.push(index)).replace("\ufffd", UNSEEN))
         return tuple(found)
 
     def _counted(self, text: str) -> int:

@@ -1,7 +1,8 @@
 """The surprise of every word, -log2 p, in one run or in two side by side.
 
-[XMU "Perplexity": the mean of it]. Words are white-space words (characters where a script writes no
-spaces), so that runs of different tokenizers compare: the bits of a word are the sum over its tokens.
+[XMU "Recap: evaluation of language models": the mean of it]. Words are white-space words (characters where
+a script writes no spaces), so that runs of different tokenizers compare: the bits of a word are the sum
+over its tokens.
 """
 
 from __future__ import annotations
@@ -57,7 +58,14 @@ class Surprise:
                 f"{_widest(words, own_N - other_N, subject.name, against.name)}"
             )
         return Seen(
-            "surprise", subject.name, title, sentence, 'XMU "Perplexity"', arrays, {"N": words}, tuple(parts)
+            "surprise",
+            subject.name,
+            title,
+            sentence,
+            'XMU "Recap: evaluation of language models"',
+            arrays,
+            {"N": words},
+            tuple(parts),
         )
 
 

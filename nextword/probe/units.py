@@ -64,7 +64,10 @@ class Units:
                 [(each.layer, each.unit, _told(each)) for each in found[:_BEST]],
                 _sentence(found),
             )
-        rows = tuple((each.feature, each.layer, each.unit + 1, each.chosen_r, each.r) for each in found)
+        rows = tuple(
+            (each.feature, each.layer, each.unit + 1, round(each.chosen_r, 2), round(each.r, 2))
+            for each in found
+        )
         heads = ("feature of the text", "layer", "unit", "r where it was chosen", "r on the other half")
         parts = [
             _drawn(words, dict(layers)[layer][:, unit], layer, unit, told) for layer, unit, told in chosen

@@ -1,6 +1,6 @@
 """Words as points: the rows of an embedding matrix, their neighbours, and a map in two dimensions.
 
-[XMU "Words have meaning that counts ignore"], [IITD-1 "A fixed-window neural Language Model": e = E x].
+[IITD-1 "A Fixed-window Neural Language Model": e = E x].
 Cosine similarity; the map is the plane in which the points lie widest apart (principal components, Pearson
 1901).
 """

@@ -40,7 +40,7 @@ def test_habits_are_means_of_shares(count, seed):
 def test_any_layer_and_head_can_be_chosen(subject):
     made = subject("transformer")
     found = looking.look("attention", made, ProbeSettings(layer=2, head=1, tokens=12))
-    assert found.parts[1].title == "Layer 2, head 1: what each word looks at"
+    assert found.parts[1].title == "Layer 2, head 1: what each token looks at"
     assert found.names["T"][0] == "<s>"
     for asked in ({"layer": 3}, {"head": 5}):
         with pytest.raises(ConfigError, match="and the model has 2; choose one from 1 to 2"):

@@ -63,7 +63,7 @@ def test_recurrent_gradients_equal_finite_differences(network, ids_of, name):
 
 
 def test_rnn_gradient_is_the_slides_product_of_jacobians(network, ids_of):
-    """d loss / d h(t-k) = d loss / d h(t-1) Π W_hᵀ Diag(σ'). [XMU "Exploding and vanishing gradients"]"""
+    """d loss / d h(t-k) = d loss / d h(t-1) Π W_hᵀ Diag(σ'). [XMU "The gradient may be a trouble maker"]"""
     made = network("rnn", layers=1, hidden=5, embedding=5)
     ids = torch.as_tensor(ids_of(9))
     found = distances.by_distance(made, ids.numpy(), distance=8, places=1)
