@@ -128,6 +128,9 @@ def number(value: float) -> str:
     """A number as a reader wants it: three to four figures that matter, k, M and G for large ones."""
     if not math.isfinite(value):
         return "infinite" if value > 0 else "none"
+    if abs(value) >= 1e12 or 0 < abs(value) < 1e-3:
+        figures, _, power = f"{value:.2e}".partition("e")
+        return f"{float(figures):g}e{int(power)}"
     for limit, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= limit:
             return f"{value / {'G': 1e9, 'M': 1e6, 'k': 1e3}[letter]:.3g} {letter}"
@@ -256,7 +259,7 @@ def _guide(guide: Guide, across: _Scale, up: _Scale) -> str:
     at = up(guide.at)
     below = 14 if at < TOP + 16 else -5
     line = f'<path class="guide" d="M{LEFT} {at:.1f}H{right}"/>'
-    return line + words(right - 6, at + below, guide.name, "end", "name label")
+    return line + words(LEFT + 6, at + below, guide.name, "start", "name label")
 
 
 def _drawn(index: int, series: Series, across: _Scale, up: _Scale, joined: bool) -> str:

@@ -103,7 +103,7 @@ def _learn(network: TwoWays, text: Letters, steps: int, before: int) -> Generato
         read, targets = (torch.from_numpy(part) for part in (batch.inputs_BT, batch.targets_BT))
         loss = F.cross_entropy(network(read).flatten(0, 1), targets.flatten(), ignore_index=-1)
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(loss)
         nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
         found.append(float(loss.detach()) / math.log(2))

@@ -142,7 +142,7 @@ def by_autograd(example: Example) -> tuple[Floats, Floats]:
         h = torch.zeros(len(example.b), dtype=torch.float64)
         for weight, e in zip(weights, e_TE, strict=True):
             h = torch.tanh(weight @ h + W_e @ e + b)
-        (-torch.log_softmax(W_y @ h, dim=0)[example.target]).backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(-torch.log_softmax(W_y @ h, dim=0)[example.target])
     grads = [weight.grad for weight in (W_h, *copies)]
     one, *each = [np.zeros_like(example.W_h) if grad is None else grad.numpy() for grad in grads]
     return one, np.array(each)

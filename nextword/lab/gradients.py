@@ -37,7 +37,7 @@ def by_distance(network: Network, rows_BT: Ints) -> Floats:
             lengths_B = torch.full((len(read_BT),), read_BT.shape[1])
             features_BTD, _ = network.read(read_BT, network.start(len(read_BT)), lengths_B)
             loss = cast(Head, network.head).loss(features_BTD[:, -1], target_B)
-            loss.backward()  # type: ignore[no-untyped-call]
+            torch.autograd.backward(loss)
     finally:
         handle.remove()
         network.zero_grad()

@@ -6,6 +6,7 @@ a word of low probability and prefers many common words to one rare word; "Beam 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -151,7 +152,9 @@ def _corner(title: str, sentences: tuple[str, ...]) -> Table:
     for size in (1, 2, 4):
         (text,) = collect(generate(model, [()], DecodeSettings(max_tokens=8, min_tokens=1, **_way(size))))
         rows.append((_name(size), *_shown(tokenizer, text.ids, text.logprob)))
-    of = f"{len(sentences)} sentences, bigrams by relative frequency: {'; '.join(dict.fromkeys(sentences))}"
+    often = Counter(sentences)
+    listed = "; ".join(text if count == 1 else f"{text} ({count} times)" for text, count in often.items())
+    of = f"{len(sentences)} sentences, bigrams by relative frequency: {listed}"
     return Table(("search", "text", "p(text)"), tuple(rows), f"{title[0].upper()}{title[1:]} ({of})")
 
 

@@ -96,6 +96,16 @@ def learn(
             return replace(learnt, model=outcome.model, seconds=time.process_time() - began)
 
 
+def drain(events: Generator[Event, None, Learnt]) -> Learnt:
+    """The result of a training whose steps nobody watches."""
+    while True:
+        try:
+            next(events)
+        except StopIteration as end:
+            learnt: Learnt = end.value
+            return learnt
+
+
 class Made:
     """Batches that an experiment makes up: a function of the number of the batch."""
 

@@ -58,7 +58,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     if run is not None:
         yield from _of_run(run, out)
         return
-    steps, rows = (8, 8) if quick else (400, 48)
+    steps, rows = (8, 8) if quick else (280, 48)
     text = yield from read_letters(40_000 if quick else 300_000, 20_000)
     yield Stage("learn letters, and the tickets", (steps + steps // 4) * len(FAMILIES), "steps")
     new, letters, tickets = yield from _all(text, steps, rows)
