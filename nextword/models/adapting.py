@@ -98,7 +98,7 @@ class Adapting:
         with torch.no_grad():
             logp_T = cast(Head, self.network.head).score(before_TD.detach(), ids_T)
         if self.memory is not None:
-            lengths = torch.tensor([len(ids_T)])
+            lengths = torch.tensor([len(ids_T)], device=ids_T.device)
             logp_1T, self.states = self.memory.recall(
                 logp_T[None], before_TD.detach()[None], ids_T[None], lengths, self.states
             )
