@@ -48,6 +48,7 @@ quality: .venv/.dev
 .venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) -e '.[dev]'
 	$(INSTALL) -e '.[peers]' || echo "note: kenlm or infini-gram cannot be built here; tests that compare with them are skipped"
+	if command -v java >/dev/null; then $(INSTALL) -e '.[spark]' || echo "note: pyspark cannot be installed here; its tests are skipped"; fi
 	touch $@
 
 clean:

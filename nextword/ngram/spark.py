@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import uuid
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from nextword.core.events import Event, Progress, Stage
 
 BUCKETS = 4  # at least so many for each task that runs at once, so that all of them have work to the end
 _LOOK = 0.5  # seconds between two looks at the tasks
+_QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
 Job = tuple[str, str, int, int, bool]  # the arguments of `buckets.count_bucket`
 
 
@@ -31,21 +33,20 @@ def cluster(master: str) -> Iterator[Any]:
     all processors of this machine.
     """
     try:
-        from pyspark import SparkConf, SparkContext
-        from pyspark.errors import PySparkException
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about versions of pandas, which is not used here
+            from pyspark import SparkConf, SparkContext
     except ImportError as error:
         raise MissingPart("pyspark", "spark", "'train.engine' spark") from error
     running = SparkContext._active_spark_context
     if running is not None:
         yield running
         return
-    conf = SparkConf()
-    name = master or str(conf.get("spark.master") or "local[*]")
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # by spark-submit, which has its own master
+    name = master or ("" if submitted else "local[*]")
     try:
-        context = SparkContext(conf=_configured(conf, name))
-    except (PySparkException, OSError, RuntimeError) as error:
-        raise ConfigError(_why(name, error)) from error
-    except Exception as error:  # py4j raises what the JVM says
+        context = SparkContext(conf=_configured(SparkConf(), name))
+    except Exception as error:  # whatever Java says, pyspark and py4j hand on in classes of their own
         raise ConfigError(_why(name, error)) from error
     try:
         yield context
@@ -55,12 +56,13 @@ def cluster(master: str) -> Iterator[Any]:
 
 def _configured(conf: Any, master: str) -> Any:
     """Quiet, without a page of its own; on this machine alone nothing listens to others."""
-    conf = conf.setMaster(master).setAppName("nextword")
-    for key, value in (("spark.ui.enabled", "false"), ("spark.log.level", "ERROR")):
+    conf = (conf.setMaster(master) if master else conf).setAppName("nextword")
+    for key, value in _QUIET.items():
         conf = conf.setIfMissing(key, value)
     if master.startswith("local"):
         conf = conf.setIfMissing("spark.driver.host", "localhost")
         conf = conf.setIfMissing("spark.driver.bindAddress", "127.0.0.1")
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return conf
 
@@ -68,7 +70,7 @@ def _configured(conf: Any, master: str) -> Any:
 def _why(master: str, error: Exception) -> str:
     reason = str(error).strip().split("\n")[0][:200]
     return (
-        f"Spark could not be started with 'train.master' {master} ({reason}); it needs Java 17 or newer "
+        f"Spark could not be started with 'train.master' '{master}' ({reason}); it needs Java 17 or newer "
         "(Debian: apt install default-jre-headless), and a master that can be reached"
     )
 
