@@ -13,7 +13,7 @@ import numpy as np
 
 from nextword.drawing.page import Table
 from nextword.drawing.plane import plane
-from nextword.drawing.svg import Axis, Series, lines
+from nextword.drawing.svg import Axis, Guide, Series, lines
 from nextword.probe.looking import check_layer
 from nextword.probe.seen import Picture, Seen
 from nextword.probe.settings import ProbeSettings
@@ -53,6 +53,7 @@ class Eigenvalues:
         growth = powers_of(weights[first], powers)
         arrays = {f"λ {name}": values for name, values in found.items()} | {"norm_K": growth}
         parts = [_spectrum(found, layer), _grown(first, found[first], powers, growth)]
+        parts.append(_beyond(first, found[first], powers, growth))
         size = network.layers[layer].hidden * network.layers[layer].parts
         if size <= matrices.LARGEST:
             row = subject.row(settings.tokens or _TOKENS)
@@ -159,6 +160,23 @@ def _grown(name: str, values: Array, powers: list[int], growth: Array) -> Pictur
         "the eigenvalue, the "
         "matrix is not normal: it grows first, whatever |λ| says of the end.",
         Table(("k", "‖W^k‖", "|λ|max^k"), rows),
+    )  # fmt: skip
+
+
+def _beyond(name: str, values: Array, powers: list[int], growth: Array) -> Picture:
+    """What a matrix that is not normal does before its eigenvalues have their way."""
+    largest = max(float(np.abs(values).max()), 1e-300)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        beyond = growth / largest ** np.array(powers, dtype=np.float64)
+    points = tuple((float(k), round(float(y), 5)) for k, y in zip(powers, beyond, strict=True))
+    title = f"Transient growth: how far the powers of '{name}' go beyond their eigenvalue"
+    return Picture(
+        title,
+        lines([Series("‖W^k‖ / |λ|max^k", points)], title, Axis("power k, in steps", log=True),
+              Axis("times what |λ|max alone says", zero=True), [Guide(1.0, "a normal matrix")]),
+        "1 is a normal matrix, whose powers grow or fade as its eigenvalues say from the first step on. What "
+        "lies above is growth that the eigenvalues do not tell of.",
+        Table(("k", "‖W^k‖ / |λ|max^k"), tuple((k, float(y)) for k, y in zip(powers, beyond, strict=True))),
     )  # fmt: skip
 
 

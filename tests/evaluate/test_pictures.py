@@ -50,6 +50,11 @@ def test_numbers_are_short():
     ]  # fmt: skip
 
 
+def test_numbers_far_from_one_are_powers_of_ten():
+    found = [number(v) for v in (1e41, 2.5e13, 1e-5, -3.25e-7, 0.001)]
+    assert found == ["1e41", "2.5e13", "1e-5", "-3.25e-7", "0.001"]
+
+
 def test_a_histogram_has_shares_that_sum_to_one():
     found = histogram([1, 2, 2, 9], 2.0)
     assert sum(share for _, share in found) == pytest.approx(1)
