@@ -44,8 +44,7 @@ class Ranks:
         if part.start < part.stop:
             resets_BT = None if batch.resets_BT is None else batch.resets_BT[part]
             return Batch(batch.inputs_BT[part], batch.targets_BT[part], resets_BT)
-        resets_BT = None if batch.resets_BT is None else batch.resets_BT[:1]
-        return Batch(batch.inputs_BT[:1], np.full_like(batch.targets_BT[:1], NOT_COUNTED), resets_BT)
+        return Batch(batch.inputs_BT[:1], np.full_like(batch.targets_BT[:1], NOT_COUNTED))
 
     def gathered(self, *numbers: float) -> list[tuple[float, ...]]:
         """The numbers of every rank, by rank."""

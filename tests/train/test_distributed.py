@@ -24,6 +24,9 @@ MODELS = {
 def job(folder, name, model, world, sets=None, **about):
     """A job for support/ranks.py."""
     chosen = {**SMALL, **MODELS.get(model, {}), **(sets or {})}
+    if model == "window":
+        chosen |= {"model.hidden": 16, "train.rate": 0.002}
+        del chosen["model.layers"]
     words = [word for key, value in chosen.items() for word in ("--set", f"{key}={value}")]
     more = about.pop("more", [])
     arguments = ["train", "t.txt", "--model", model, "--tokenizer", "words", "--seed", "3", "--out", name]
@@ -106,24 +109,24 @@ def folder(tmp_path_factory):
     return path
 
 
-def compare(folder, model, kinds, about):
+def compare(folder, model, kinds, about, name):
     """Trainings of one and of several ranks, side by side."""
     jobs = [
-        job(folder, f"{model}-{kind}-{world}", model, world, {**about, "train.parallel": kind})
+        job(folder, f"{name}-{kind}-{world}", model, world, {**about, "train.parallel": kind})
         for kind, world in [("auto", 1), *kinds]
     ]
     fine(jobs)
-    one = f"{model}-auto-1"
+    one = f"{name}-auto-1"
     for kind, world in kinds:
-        name = f"{model}-{kind}-{world}"
-        several, alone = losses(folder, name), losses(folder, one)
+        many = f"{name}-{kind}-{world}"
+        several, alone = losses(folder, many), losses(folder, one)
         assert several[:5] == pytest.approx(alone[:5], abs=1e-6)  # the same words in the same order
         assert several == pytest.approx(alone, abs=1e-4)
-        assert valid(folder, name) == pytest.approx(valid(folder, one), abs=1e-4)
-        assert facts(folder, name)["ranks"] == world
-        assert facts(folder, name)["parallel"] == kind
-        assert facts(folder, name)["tokens"] == facts(folder, one)["tokens"]
-        assert sorted(p.name for p in (folder / name).iterdir()) == sorted(
+        assert valid(folder, many) == pytest.approx(valid(folder, one), abs=1e-4)
+        assert facts(folder, many)["ranks"] == world
+        assert facts(folder, many)["parallel"] == kind
+        assert facts(folder, many)["tokens"] == facts(folder, one)["tokens"]
+        assert sorted(p.name for p in (folder / many).iterdir()) == sorted(
             p.name for p in (folder / one).iterdir()
         )
 
@@ -131,7 +134,7 @@ def compare(folder, model, kinds, about):
 @pytest.mark.parametrize("model", ["lstm", "transformer"])
 def test_two_and_three_ranks_learn_what_one_learns(folder, model):
     about = {"train.steps": 100, "train.valid_every": 50}
-    compare(folder, model, [("ddp", 2), ("ddp", 3), ("fsdp", 2)], about)
+    compare(folder, model, [("ddp", 2), ("ddp", 3), ("fsdp", 2)], about, model)
 
 
 @pytest.mark.slow
@@ -141,9 +144,7 @@ def test_every_family_and_head_learns_the_same_with_more_ranks_than_rows(folder,
     about = {"train.steps": 20, "train.valid_every": 5, "train.batch": 2, "model.head": head}
     if model in ("rnn", "gru", "gru-torch", "mingru", "lstm"):
         about |= {"model.initial": "learned", "train.accumulate": 2, "model.hidden": 16}
-    if model == "window":
-        about = {key: value for key, value in about.items() if key != "model.layers"}
-    compare(folder, model, [("ddp", 3), ("fsdp", 3)], about)
+    compare(folder, model, [("ddp", 3), ("fsdp", 3)], about, f"{head}-{model}")
 
 
 def kill(folder, name, model, world, about, at=10):

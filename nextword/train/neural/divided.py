@@ -51,20 +51,26 @@ class Divided(Engine):
         taught = Taught(network)
         self._wrapped: Any = fully_shard(taught, mesh=mesh)
         self._outer = [name for name, each in network.named_parameters() if id(each) not in inner]
+        self._used: set[str] = set()  # in this update, by this rank
         self._names = {name for name, each in network.state_dict().items() if hasattr(each, "to_local")}
 
     def read(self, network: Network, lesson: Lesson, *piece: Any) -> tuple[Tensor, State]:
         """As one process, through FSDP; a weight that is not used here has a gradient all the same."""
-        loss, after = self._wrapped(_Complete(lesson, self._outer), *piece)
+        loss, after = self._wrapped(_Complete(lesson, self._outer, self._used), *piece)
         return loss, after
 
     def divisor(self, tokens: int) -> float:
         """FSDP takes the mean over the ranks, and we want the sum."""
         return max(1, tokens) / self.ranks.world
 
-    def norm(self, own: float) -> float:
-        """The root of the sum of the squares."""
-        return math.sqrt(self.ranks.total(own * own))
+    def norm(self, network: Network, own: float) -> float:
+        """The root of the sum of the squares; a weight that no rank has used has no gradient after all."""
+        every = self.ranks.gathered(own * own, *(name in self._used for name in self._outer))
+        for name, *used in zip(self._outer, *(row[1:] for row in every), strict=True):
+            if not any(used):
+                network.get_parameter(name).grad = None
+        self._used.clear()
+        return math.sqrt(sum(row[0] for row in every))
 
     def is_divided(self, name: str, dimensions: int) -> bool:
         """Weights and what belongs to each of them; buffers and counters are whole."""
@@ -89,18 +95,41 @@ class Divided(Engine):
 
 
 class _Complete:
-    """A lesson in which every weight outside the blocks takes part: ranks must have the same gradients."""
+    """A lesson in which every weight outside the blocks takes part: ranks must have the same gradients.
 
-    def __init__(self, lesson: Lesson, names: list[str]) -> None:
-        self.lesson, self.names = lesson, names
+    Those that took part before go into ``used``.
+    """
+
+    def __init__(self, lesson: Lesson, names: list[str], used: set[str]) -> None:
+        self.lesson, self.names, self.used = lesson, names, used
 
     def __call__(self, network: nn.Module, *piece: Any) -> tuple[Tensor, State]:
         """The same loss."""
         loss, after = self.lesson(network, *piece)  # type: ignore[arg-type]
         if torch.is_grad_enabled():
+            reached = _reached(loss)
             for name in self.names:
-                loss = loss + 0.0 * network.get_parameter(name).sum()
+                weight = network.get_parameter(name)
+                if id(weight) in reached:
+                    self.used.add(name)
+                else:
+                    loss = loss + 0.0 * weight.sum()
         return loss, after
+
+
+def _reached(loss: Tensor) -> set[int]:
+    """The weights that the gradient of a loss arrives at."""
+    found: set[int] = set()
+    seen, waiting = {loss.grad_fn}, [loss.grad_fn]
+    while waiting:
+        node: Any = waiting.pop()
+        if hasattr(node, "variable"):
+            found.add(id(node.variable))
+        for after, _ in () if node is None else node.next_functions:
+            if after is not None and after not in seen:
+                seen.add(after)
+                waiting.append(after)
+    return found
 
 
 def _gathered(tensor: Any) -> Tensor:

@@ -40,7 +40,7 @@ class Engine:
         """What the loss of a piece is divided by, so that all ranks together have the mean over the words."""
         return max(1, tokens)
 
-    def norm(self, own: float) -> float:
+    def norm(self, network: Network, own: float) -> float:
         """The norm of the whole gradient, from that of the gradients this rank holds."""
         return own
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -50,7 +51,7 @@ class Learner:
         tokens = sum(batch.tokens for batch in batches)
         state.optimizer.clear()
         nats = self.read(state, batches)
-        norm = clip.clip([*network.parameters()], settings.clip, state.engine.norm)
+        norm = clip.clip([*network.parameters()], settings.clip, partial(state.engine.norm, network))
         loss = state.engine.ranks.total(float(torch.stack(nats).sum())) / max(1, tokens)
         rate = settings.rate * state.factor * schedules.factor(settings, progress)
         if math.isfinite(loss) and math.isfinite(norm):
@@ -76,9 +77,10 @@ class Learner:
     ) -> Tensor:
         """Add the gradient of our rows of a batch; returns their nats. A state that is carried goes on."""
         network, engine = state.network, state.engine
-        lesson = Lesson(reader, self.settings.smoothing, self.dtype)
         part, own = engine.ranks.part(len(batch.inputs_BT)), engine.ranks.rows_of(batch)
-        carries = self.carries and part.start < part.stop
+        has_rows = part.start < part.stop
+        lesson = Lesson(reader, self.settings.smoothing, self.dtype, has_rows)
+        carries = self.carries and has_rows
         inputs_BT = torch.from_numpy(own.inputs_BT).to(network.device)
         targets_BT = torch.from_numpy(own.targets_BT).to(network.device)
         after: State = state.carried if carries else None

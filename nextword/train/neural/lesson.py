@@ -25,6 +25,7 @@ class Lesson:
     reader: Reader
     smoothing: float
     dtype: torch.dtype  # of products
+    counts: bool = True  # False: it is read by a rank without rows, for company; no first state is learned
 
     def __call__(
         self, network: Network, inputs_BT: Tensor, targets_BT: Tensor, resets_BT: Resets, before: State
@@ -34,6 +35,7 @@ class Lesson:
         ``before``: None where nothing was read.
         """
         state = network.start(len(inputs_BT)) if before is None else before
+        state = state if self.counts or not is_recurrent(network) else detach(state)
         with precision.products_in(self.dtype, inputs_BT.device)():
             features_BTD, after = self.reader.read(network, inputs_BT, resets_BT, state)
             loss = next_word_loss(network, features_BTD, targets_BT, self.smoothing)
