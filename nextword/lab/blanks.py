@@ -31,8 +31,8 @@ class Blank:
         return "|".join(_loose(form) for form in forms)
 
     def is_right(self, value: float) -> bool:
-        """Whether a number is the answer to two decimals."""
-        return abs(value - self.answer) <= 0.5 * 10 ** -(DIGITS - 1)
+        """Whether a number is the answer, rounded to two decimals or better."""
+        return bool(abs(value - self.answer) <= 0.005)
 
 
 @dataclass(frozen=True)

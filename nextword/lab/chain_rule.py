@@ -16,7 +16,7 @@ from nextword.lab import blanks, fitting
 from nextword.lab import derivations as by
 from nextword.lab.blanks import Blank, Exercise
 from nextword.lab.derivations import Example, Floats
-from nextword.lab.finding import Finding, Picture, finish
+from nextword.lab.finding import Finding, Picture, cells, finish
 
 SLIDE = 'IITD-1 "Backpropagation for RNNs", XMU "Chain rule: interactive session"'
 CLAIM = (
@@ -123,10 +123,8 @@ def _picture(example: Example) -> Picture:
     sizes = [float(np.linalg.norm(part)) for part in (*each, each.sum(axis=0))]
     drawn = bars(list(zip(named, sizes, strict=True)), "What each appearance of W_h adds to its gradient",
                  "length of the gradient of that appearance of W_h")  # fmt: skip
-    rows = tuple(
-        (name, *(float(v) for v in part.ravel()))
-        for name, part in zip(named, (*each, each.sum(axis=0)), strict=True)
-    )
+    parts = zip(named, (*each, each.sum(axis=0)), strict=True)
+    rows = tuple(cells(name, part.ravel()) for name, part in parts)
     table = Table(("appearance", "W₁₁", "W₁₂", "W₂₁", "W₂₂"), rows)
     caption = (
         f'What each appearance of W_h adds, after "{" ".join(WORDS)}" with "{NEXT}" to come. The first adds '

@@ -21,7 +21,7 @@ CLAIM = (
     "The gradient might be too long; cut to the length C it keeps its direction, and descent stays on course."
 )
 LONGEST = 1.0  # C
-STEPS, LENGTH, RATE = 15, 64, 1.0
+STEPS, LENGTH, RATE = 15, 64, 0.15
 BIAS, BEGIN, AIM = -2.5, 0.5, 0.7  # of the cliff
 SETS = {
     "model.layers": 1, "model.hidden": 64, "model.embedding": 32, "model.activation": "relu",
@@ -33,7 +33,7 @@ SETS = {
 def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
     """The cliff of one unit, then a vanilla network that learns letters with and without clipping."""
     fitting.refuse("clipping", run)
-    seeds, steps = (1, 15) if quick else (3, 150)
+    seeds, steps = (1, 15) if quick else (3, 200)
     text = yield from read_letters(30_000 if quick else 200_000, 5_000)
     yield Stage("learn with and without clipping", 2 * seeds * steps, "steps")
     count = Count()
@@ -92,15 +92,15 @@ def _cliff() -> Picture:
     free = start - rate * slope
     series = [
         Series("the loss", tuple((w, unit_loss(w)[0]) for w in weights)),
-        Series("at the edge", ((start, loss),)),
+        Series("on the cliff", ((start, loss),)),
         Series("a step, clipped", ((cut, unit_loss(cut)[0]),)),
         Series("a step, not clipped", ((free, unit_loss(free)[0]),)),
     ]
     drawn = lines(series, "The loss of a single unit over its weight", Axis("weight w from h to h"),
                   Axis(f"loss after {STEPS} steps"))  # fmt: skip
-    rows = (("slope at the edge", slope), ("w after a clipped step", cut), ("w after a full step", free))
+    rows = (("slope on the cliff", slope), ("w after a clipped step", cut), ("w after a full step", free))
     caption = (
-        f"One unit, one weight, {STEPS} steps: a flat valley that ends at a cliff. At its edge the slope is "
+        f"One unit, one weight, {STEPS} steps: a plain that ends at a cliff. On its face the slope is "
         f"{slope:.1f}, so a full step of rate {rate:g} is thrown to w = {free:.2f}; the clipped one goes the "
         f"same way, but {abs(cut - start):g} far."
     )
@@ -111,8 +111,8 @@ def _norms(found: dict[str, list[Learnt]]) -> Picture:
     series = _series(found, [[each.norms for each in learnt] for learnt in found.values()])
     guide = Guide(LONGEST, f"C = {LONGEST:g}")
     drawn = lines(series, "Length of the gradient by step", Axis("step"),
-                  Axis("length of the gradient, before it is cut", log=True), [guide])  # fmt: skip
-    return Picture(drawn, "The length of the gradient as it comes, one line a seed.")
+                  Axis("length of the gradient as it comes", log=True), [guide])  # fmt: skip
+    return Picture(drawn, "The gradient before it is cut, a line a seed; one that ends early broke down.")
 
 
 def _losses(found: dict[str, list[Learnt]]) -> Picture:

@@ -77,7 +77,8 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
             f"{ends['teacher forcing']:.2f} nats a letter against {ends['real text']:.2f} of real text, and "
             f"{drift:+.2f} more in its last third than in its first (p = {p:.2g}): "
             f"{_growth(drift, p)}; scheduled sampling writes text of "
-            f"{ends['scheduled sampling']:.2f}, free-running training of {ends['free-running']:.2f}.",
+            f"{ends['scheduled sampling']:.2f}, free-running training of {ends['free-running']:.2f}, where "
+            f"letters drawn one by one cost {ends['each letter alone']:.2f}.",
             (
                 _picture(judged), _table(judged, losses),
                 f"Measured on {text.told}: an LSTM of 64 units, {steps} steps each. `each letter alone` "

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nextword.core.events import Done, Event
 from nextword.core.runnames import RUNS
-from nextword.evaluate.page import Page, Table
+from nextword.evaluate.page import Cell, Page, Table
 from nextword.lab.blanks import Exercise
 
 
@@ -107,6 +107,13 @@ def add(page: Page, part: Part) -> None:
         name = re.search(r'aria-label="([^"]*)"', part.svg)
         page.parts.append(f"<p><b>{name[1]}</b></p>" if name else "")  # already as a page needs it
         page.picture(part.svg, part.caption, part.table)
+
+
+def cells(name: str, values: Iterable[float]) -> tuple[Cell, ...]:
+    """A row of a table: a name and its numbers."""
+    found: list[Cell] = [name]
+    found.extend(float(value) for value in values)
+    return tuple(found)
 
 
 def command_line(command: str) -> str:

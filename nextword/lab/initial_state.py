@@ -20,7 +20,7 @@ from nextword.data.windows import Windows
 from nextword.evaluate.page import Table
 from nextword.evaluate.svg import Axis, Series, lines
 from nextword.lab import fitting, texts
-from nextword.lab.finding import Finding, Picture, finish
+from nextword.lab.finding import Finding, Picture, cells, finish
 from nextword.lab.small import Count, Floats, Ints, build, learn, read_letters, rows_of, settings_of
 from nextword.models.network import Head, Network
 from nextword.train.neural.trees import leaves
@@ -122,7 +122,8 @@ def _two_starts(network: Network, rows: int) -> tuple[object, object]:
 
     def push(part_BH: Tensor) -> Tensor:
         noise_BH = torch.randn(part_BH.shape, generator=chance, dtype=part_BH.dtype)
-        return part_BH.detach() + PUSH * noise_BH / noise_BH.norm(dim=-1, keepdim=True)
+        pushed_BH: Tensor = part_BH.detach() + PUSH * noise_BH / noise_BH.norm(dim=-1, keepdim=True)
+        return pushed_BH
 
     return state, map_state(push, state)
 
@@ -142,10 +143,10 @@ def _picture(curves: dict[str, Floats], where: str) -> Picture:
     drawn = lines(series, f"What becomes of a push of h_0 {where}", Axis("letters read", zero=True),
                   Axis("difference, relative to the push", log=True))  # fmt: skip
     at = (1, 5, 10, 20, 40, LENGTH)
-    rows = tuple((name, *(float(curve[t]) for t in at)) for name, curve in curves.items())
+    rows = tuple(cells(name, (curve[t] for t in at)) for name, curve in curves.items())
     caption = (
         f"The same letters read from h_0 and from h_0 moved by {PUSH:g}: how far apart the states are "
-        f"{where}. What falls forgets how it began, what rises never agrees again."
+        f"{where}. What falls forgets how it began, what rises never agrees again; below 1e-12 is rounding."
     )
     return Picture(drawn, caption, Table(("network", *(f"t = {t}" for t in at)), rows))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 
@@ -23,7 +23,7 @@ from nextword.train.neural import threads
 CLAIM = "Recurrent computation is slow: step t waits for step t - 1, so it cannot be parallelised."
 WORDS, HIDDEN = 200, 128
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
-FAMILIES = {
+FAMILIES: dict[str, tuple[str, Callable[[int], int]]] = {
     "rnn": ("one after another", lambda T: T),
     "lstm": ("one after another", lambda T: T),
     "gru": ("one after another", lambda T: T),

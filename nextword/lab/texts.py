@@ -79,14 +79,15 @@ def _first(ids: Array, most: int) -> Array:
     if not most or len(ids) <= most:
         return ids
     starts = np.flatnonzero(ids[: most + 1] == START)
-    return ids[: int(starts[-1])] if len(starts) > 1 else ids[:most]
+    part: Array = ids[: int(starts[-1])] if len(starts) > 1 else ids[:most]
+    return part
 
 
 def end_of_text(run: str, trained: Trained, least: int) -> Generator[Event, None, Array]:
     """The end of the text of a run as the run's own words, at least so many."""
     yield Stage("read the end of the run's text")
     _, _, held = _parts(run, trained, trained.settings.data)
-    ids = np.concatenate(
+    ids: Array = np.concatenate(
         [np.asarray(piece.ids, np.int64) for piece in trained.tokenizer.encode_blocks(held.blocks())]
     )
     ids = ids[ids != START]  # END separates what is read on

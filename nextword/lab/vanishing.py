@@ -15,7 +15,7 @@ from nextword.core.events import Event, Stage
 from nextword.data.batches import Batches
 from nextword.data.windows import Windows
 from nextword.evaluate.page import Table
-from nextword.evaluate.svg import Axis, Series, lines
+from nextword.evaluate.svg import Axis, Guide, Series, lines
 from nextword.lab import fitting, reach, texts
 from nextword.lab.finding import Finding, Picture, finish
 from nextword.lab.gradients import by_distance, middle
@@ -75,7 +75,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
             f"letters, where little is needed from far, less than {SHARE:.0%} is left after "
             f"{_told_words(gone)} letters.",
             (
-                _picture(new, "in new networks"), _picture(tickets, "after learning the tickets"),
+                _picture(new, "in new networks"), _picture(tickets, "after learning the tickets", NOUN - 1),
                 _picture(letters, "after learning letters"),
                 f"Letters: {text.told}; {steps // 4} steps. Tickets: the sentence of `nextword lab reach`, "
                 f"its noun {NOUN} words back; {steps} steps.",
@@ -116,7 +116,7 @@ def _learnt(
 
 
 def _told(values: dict[str, float]) -> str:
-    return ", ".join(f"{value:.0e} ({name})" for name, value in values.items())
+    return ", ".join(f"{value:.1g} ({name})" for name, value in values.items())
 
 
 def _told_words(values: dict[str, str]) -> str:
@@ -153,13 +153,15 @@ def _after(gone: int | None) -> str:
     return f"more than {FAR}" if gone is None else str(gone)
 
 
-def _picture(curves: Curves, when: str) -> Picture:
+def _picture(curves: Curves, when: str, noun: int | None = None) -> Picture:
+    """The curves; ``noun``: how far back the word stands that is asked for."""
     series = [
         Series(name, tuple((float(k), float(v)) for k, v in enumerate(curve) if v > 0))
         for name, curve in curves.items()
     ]
     drawn = lines(series, f"Gradient by distance {when}", Axis("words back, k", zero=True),
-                  Axis("gradient left, relative to k = 0", log=True))  # fmt: skip
+                  Axis("gradient left, relative to k = 0", log=True),
+                  [] if noun is None else [Guide(float(noun), "the noun", True)])  # fmt: skip
     rows = tuple(
         (name, *(float(curve[k]) if k < len(curve) else None for k in AT)) for name, curve in curves.items()
     )

@@ -100,7 +100,7 @@ def _parameters(family: str, sets: dict[str, Any]) -> int:
         sets = {"model.layers": 1, "model.hidden": WIDE, "model.tied": True} | sets
     network = build(settings_of(family, 0, sets), WORDS)
     words: Any = network.embedding
-    return sum(weight.numel() for weight in network.parameters()) - words.weight_VE.numel()
+    return sum(weight.numel() for weight in network.parameters()) - int(words.weight_VE.numel())
 
 
 def _of_sizes(sizes: dict[int, int]) -> Picture:
