@@ -50,8 +50,8 @@ def train(
         tokenizer=tokenizer, minutes=minutes, sets=tuple(sets or ()), seed=seed, device=device,
     )  # fmt: skip
     if estimate:
-        figures = training.estimate(order)
-        show.as_json(figures) if json else show.figures(figures)
+        figures = training.estimate(order) if launched().is_first else {}
+        show.as_json(figures) if json and figures else show.figures(figures)
         return
     run = progress.follow(
         training.run(order, out, resume=resume, overwrite=overwrite, began=process_start())

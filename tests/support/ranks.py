@@ -2,8 +2,8 @@
 
 A job: ``world`` ranks run ``arguments`` (of nextword) in ``folder``; ``only``: which of them come at all;
 ``kill``: {rank or "all": signal}, sent when a checkpoint of a step >= ``at`` stands in ``run``; ``folders``:
-of single ranks. Each line of standard input is a job; the line printed for it tells what every rank wrote and
-how it ended.
+of single ranks; ``slurm``: it is started as by srun. Each line of standard input is a job; the line printed
+for it tells what every rank wrote and how it ended.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def start(job: dict, rank: int, port: int, log: Path) -> int:
     os.setsid()
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(f"{log}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-    os.environ |= {
-        "RANK": str(rank), "WORLD_SIZE": str(job["world"]), "LOCAL_RANK": str(rank),
-        "LOCAL_WORLD_SIZE": str(job["world"]), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
-        **job.get("environment", {}),
-    }  # fmt: skip
+    names = {"RANK": rank, "WORLD_SIZE": job["world"], "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": job["world"]}
+    if job.get("slurm"):
+        names = {"SLURM_PROCID": rank, "SLURM_NTASKS": job["world"], "SLURM_LOCALID": rank}
+    names |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    os.environ |= {name: str(value) for name, value in names.items()}
     os.chdir(job.get("folders", {}).get(str(rank), job["folder"]))
     try:
         run_command(job["arguments"])

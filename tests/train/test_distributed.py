@@ -147,6 +147,21 @@ def test_every_family_and_head_learns_the_same_with_more_ranks_than_rows(folder,
     compare(folder, model, [("ddp", 3), ("fsdp", 3)], about, f"{head}-{model}")
 
 
+def test_held_out_text_may_be_smaller_than_the_number_of_ranks(folder):
+    (folder / "v.txt").write_text("the cat sat on the log\n")
+    about = {"train.steps": 3, "train.valid_every": 1}
+    kinds = [("auto", 1), ("ddp", 3), ("fsdp", 2)]
+    jobs = [
+        job(folder, f"few-{kind}", "lstm", world, about | {"train.parallel": kind}, more=["--valid", "v.txt"])
+        for kind, world in kinds
+    ]
+    fine(jobs)
+    one, *others = (valid(folder, each["run"]) for each in jobs)
+    assert len(one) == 3
+    for several in others:
+        assert several == pytest.approx(one, abs=1e-6)
+
+
 def kill(folder, name, model, world, about, at=10):
     """A training that is killed as a whole once a checkpoint stands."""
     (found,) = done([job(folder, name, model, world, about, kill={"all": "SIGKILL"}, at=at)])
@@ -231,5 +246,5 @@ def test_signal_to_one_rank_stops_all_at_the_same_step_and_the_run_can_be_used(f
     assert facts(folder, "stopped")["stopped"] == "SIGTERM"
     assert (folder / "stopped" / "checkpoint" / "LAST").exists()
     fine([job(folder, "stopped", "lstm", 2, {**about, "train.steps": facts(folder, "stopped")["steps"] + 5},
-              more=["--resume"])])  # fmt: skip
+              more=["--resume"], slurm=True)])  # fmt: skip
     assert facts(folder, "stopped")["stopped"] is None
