@@ -80,19 +80,21 @@ def powers_of(weight_HH: Array, powers: list[int]) -> Array:
 
 def norm(matrix: Array) -> float:
     """The most that a matrix can make of a vector of length 1: its largest singular value."""
-    if not np.isfinite(matrix).all():
-        return float("inf")
-    if len(matrix) <= _EXACT:
-        return float(np.linalg.norm(matrix, 2))
-    vector: Array = np.random.default_rng(0).normal(size=len(matrix))
+    largest = float(np.abs(matrix).max(initial=0.0))
+    if not np.isfinite(largest) or largest == 0.0:
+        return largest if largest == 0.0 else float("inf")
+    scaled = matrix / largest  # squares of what is left cannot overflow
+    if len(scaled) <= _EXACT:
+        return largest * float(np.linalg.norm(scaled, 2))
+    vector: Array = np.random.default_rng(0).normal(size=len(scaled))
     length = 0.0
     for _ in range(100):  # power iteration on MᵀM
-        vector = matrix.T @ (matrix @ vector)
+        vector = scaled.T @ (scaled @ vector)
         before, length = length, float(np.linalg.norm(vector))
         if length == 0.0 or abs(length - before) <= 1e-9 * length:
             break
         vector /= length
-    return float(np.sqrt(length))
+    return largest * float(np.sqrt(length))
 
 
 def products(steps: Iterable[Array]) -> Array:

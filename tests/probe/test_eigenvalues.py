@@ -27,7 +27,9 @@ def test_a_matrix_that_is_not_normal_grows_first():
 def test_the_norm_of_a_large_matrix_is_its_largest_singular_value():
     matrix = np.random.default_rng(1).normal(size=(320, 320))
     assert norm(matrix) == pytest.approx(np.linalg.norm(matrix, 2), rel=1e-3)
+    assert norm(matrix * 1e200) == pytest.approx(1e200 * norm(matrix))
     assert norm(np.full((2, 2), np.inf)) == np.inf
+    assert norm(np.zeros((2, 2))) == 0
 
 
 @pytest.mark.parametrize(("name", "count"), [("rnn", 1), ("lstm", 4), ("gru", 3), ("gru-torch", 3)])
