@@ -21,8 +21,9 @@ from nextword.probe.subject import SPACE, Subject, joined
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _TOKENS = 400
-_LABELS = 48  # words with a name on the map
-_POINTS = 300  # others, without
+_LABELS = 36  # words with a name on the map
+_GROUP = 50
+_POINTS = 80  # others, without
 _FITTED = 3000  # words from which the axes of the map come
 
 
@@ -87,7 +88,10 @@ def _map(subject: Subject, vectors_VE: Array, asked_Q: Array, near_QK: Array) ->
     others = others[: max(0, _LABELS - len(asked_Q))]
     named = {*asked_Q.tolist(), *others}
     rest = [i for i in range(len(SPECIALS), len(vectors_VE)) if i not in named][:_POINTS]
-    series = [Series("other words", tuple(map(tuple, points_V2[rest].tolist())), 6, named=False)]
+    series = [  # in groups: a long series is drawn as a line, without marks
+        Series("other words", tuple(map(tuple, points_V2[rest[i : i + _GROUP]].tolist())), 6, named=False)
+        for i in range(0, len(rest), _GROUP)
+    ]
     series += [Series(name(subject, i), (tuple(points_V2[i].tolist()),), 1) for i in asked_Q.tolist()]
     series += [Series(name(subject, i), (tuple(points_V2[i].tolist()),), 0) for i in others]
     x, y = (
