@@ -74,9 +74,10 @@ def dynamic_stream(run: Run, rule: str | None, sets: Mapping[str, Any]) -> Dynam
             )
         return None
     needs_network(run.model)
-    from nextword.models.adapting import DynamicSettings
+    from nextword.models.adapting import RATES, DynamicSettings
 
-    made: Any = config.build({"dynamic": DynamicSettings}, {"dynamic.rule": rule}, sets)["dynamic"]
+    own = {"dynamic.rule": rule, "dynamic.rate": RATES.get(rule, 0.0)}
+    made: Any = config.build({"dynamic": DynamicSettings}, own, sets)["dynamic"]
     stream = DynamicStream(run.model, made)
     if made.statistics:
         text = Source.for_reading([made.statistics], run.settings.data)

@@ -33,7 +33,7 @@ FEWEST = 5_000  # words, however many neighbours there are
 SHARPNESS = (0.0, 2.0, 5.0, 10.0, 20.0, 40.0)  # θ times the mean of |h|²
 SIZES = (1.0, 0.5, 0.25, 0.125)  # of the size that was asked for
 DECAYS = (1.0, 0.999, 0.997, 0.99, 0.97)
-SOFTNESS = (0.06, 0.12, 0.25, 0.5, 1.0, 2.0)  # τ over the mean distance between the nearest and the last
+SOFTNESS = (0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0)  # τ over the distance from the nearest to the last
 FEWER = (1, 4, 16)  # k is divided by these
 
 Floats = npt.NDArray[np.float64]
