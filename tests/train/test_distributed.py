@@ -198,6 +198,7 @@ def test_checkpoint_of_two_ranks_is_the_same_model_on_one_and_three(folder, mode
 )  # fmt: skip
 def test_killed_training_of_several_ranks_goes_on_bit_for_bit(folder, model, kind):
     about = {"train.steps": 40, "train.save_every": 5, "train.parallel": kind, "model.dropout": 0.2}
+    about |= {"train.ema": 0.9, "train.average": 2, "train.valid_every": 4}
     whole, killed = f"whole-{model}-{kind}", f"killed-{model}-{kind}"
     fine([job(folder, whole, model, 3, about)])
     kill(folder, killed, model, 3, about)
