@@ -20,8 +20,8 @@ from nextword.blocks.states import ZeroStart
 from nextword.core.catalog import find
 from nextword.core.events import Event, Progress, Stage
 from nextword.data.windows import Windows
-from nextword.evaluate.page import Table
-from nextword.evaluate.svg import Axis, Series, bars, lines
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Series, bars, lines
 from nextword.lab import fitting
 from nextword.lab.finding import Finding, Picture, finish
 from nextword.lab.small import Ints, Letters, read_letters, rows_of

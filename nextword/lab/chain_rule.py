@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from nextword.core.events import Event, Progress, Stage
-from nextword.evaluate.page import Table
-from nextword.evaluate.svg import bars
+from nextword.drawing.page import Table
+from nextword.drawing.svg import bars
 from nextword.lab import blanks, fitting
 from nextword.lab import derivations as by
 from nextword.lab.blanks import Blank, Exercise

@@ -11,8 +11,8 @@ import numpy as np
 
 from nextword.core.events import Event, Stage
 from nextword.data.windows import Windows
-from nextword.evaluate.page import Table
-from nextword.evaluate.svg import Axis, Guide, Series, lines, number
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Guide, Series, lines, number
 from nextword.lab import fitting
 from nextword.lab.finding import Finding, Picture, finish
 from nextword.lab.small import Count, Learnt, Letters, build, learn, read_letters, settings_of

@@ -12,7 +12,7 @@ import numpy as np
 
 from nextword.core.contracts import END, Block
 from nextword.core.events import Event, Stage
-from nextword.evaluate.page import Table
+from nextword.drawing.page import Table
 from nextword.lab import fitting, slide
 from nextword.lab.finding import Finding, finish
 from nextword.ngram import estimation

@@ -15,7 +15,7 @@ from nextword.core import catalog
 from nextword.core.errors import NextwordError
 from nextword.core.events import Done, Event, Note, Stage
 from nextword.core.runnames import RUNS
-from nextword.evaluate.page import Page, Table
+from nextword.drawing.page import Page, Table
 from nextword.lab.finding import Finding, add, command_line
 from nextword.lab.fitting import DoesNotFit
 

@@ -16,9 +16,9 @@ from nextword.core.events import Event, Progress, Stage
 from nextword.data.windows import Windows
 from nextword.decode.generate import collect, generate
 from nextword.decode.settings import DecodeSettings
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Series, lines
 from nextword.evaluate import significance
-from nextword.evaluate.page import Table
-from nextword.evaluate.svg import Axis, Series, lines
 from nextword.lab import texts
 from nextword.lab.finding import Finding, Picture, finish
 from nextword.lab.small import (

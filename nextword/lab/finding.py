@@ -11,7 +11,7 @@ from typing import Any
 
 from nextword.core.events import Done, Event
 from nextword.core.runnames import RUNS
-from nextword.evaluate.page import Cell, Page, Table
+from nextword.drawing.page import Cell, Page, Table
 from nextword.lab.blanks import Exercise
 
 

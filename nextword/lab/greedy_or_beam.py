@@ -17,8 +17,8 @@ from nextword.core.contracts import END, START, UNKNOWN, Block, LanguageModel, T
 from nextword.core.events import Event, Progress, Stage
 from nextword.decode.generate import collect, generate
 from nextword.decode.settings import DecodeSettings
-from nextword.evaluate.page import Table
-from nextword.evaluate.svg import Axis, Series, lines
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Series, lines
 from nextword.lab import exact, texts
 from nextword.lab.finding import Finding, Picture, finish
 from nextword.lab.small import Floats

@@ -17,8 +17,8 @@ from torch import Tensor
 from nextword.blocks.states import map_state
 from nextword.core.events import Event, Progress, Stage
 from nextword.data.windows import Windows
-from nextword.evaluate.page import Table
-from nextword.evaluate.svg import Axis, Series, lines
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Series, lines
 from nextword.lab import fitting, texts
 from nextword.lab.finding import Finding, Picture, cells, finish
 from nextword.lab.small import Count, Floats, Ints, build, learn, read_letters, rows_of, settings_of

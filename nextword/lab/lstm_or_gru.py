@@ -15,10 +15,10 @@ from torch import nn
 
 from nextword.core.events import Event, Stage
 from nextword.data.windows import Windows
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Series, bars, lines
 from nextword.evaluate import significance
-from nextword.evaluate.page import Table
 from nextword.evaluate.significance import LEVEL, Test
-from nextword.evaluate.svg import Axis, Series, bars, lines
 from nextword.lab import fitting, reach
 from nextword.lab.finding import Finding, Picture, finish
 from nextword.lab.small import (

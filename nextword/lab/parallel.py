@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 import torch
 
 from nextword.core.events import Event, Progress, Stage
-from nextword.evaluate.page import Table
-from nextword.evaluate.svg import Axis, Series, lines
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Series, lines
 from nextword.lab import fitting
 from nextword.lab.finding import Finding, Picture, finish
 from nextword.lab.small import build, settings_of

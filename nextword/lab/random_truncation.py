@@ -11,8 +11,8 @@ from collections.abc import Generator, Iterator
 import numpy as np
 
 from nextword.core.events import Event, Progress, Stage
-from nextword.evaluate.page import Table
-from nextword.evaluate.svg import Axis, Series, lines
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Series, lines
 from nextword.lab import derivations as by
 from nextword.lab import fitting
 from nextword.lab.derivations import Example, Floats

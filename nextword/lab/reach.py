@@ -15,8 +15,8 @@ import numpy as np
 from nextword.core.contracts import LanguageModel
 from nextword.core.events import Event, Progress, Stage
 from nextword.data.batches import NOT_COUNTED, Batch
-from nextword.evaluate.page import Table
-from nextword.evaluate.svg import Axis, Guide, Series, lines
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Guide, Series, lines
 from nextword.lab import texts
 from nextword.lab.finding import Finding, Picture, finish
 from nextword.lab.small import (

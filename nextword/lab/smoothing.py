@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from nextword.core import catalog
 from nextword.core.events import Event, Progress, Stage
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Series, lines
 from nextword.evaluate import orders
-from nextword.evaluate.page import Table
-from nextword.evaluate.svg import Axis, Series, lines
 from nextword.lab.finding import Finding, Picture, finish
 from nextword.lab.texts import QUICK, Material, prepare
 from nextword.ngram import estimation

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from nextword.core.events import Event, Progress, Stage
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Series, lines
 from nextword.evaluate import orders
-from nextword.evaluate.page import Table
-from nextword.evaluate.svg import Axis, Series, lines
 from nextword.lab.finding import Finding, Picture, finish
 from nextword.lab.texts import QUICK, prepare
 from nextword.ngram import estimation

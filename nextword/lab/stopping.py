@@ -14,8 +14,8 @@ from nextword.core.contracts import END, START, LanguageModel
 from nextword.core.events import Event, Progress, Stage
 from nextword.decode.generate import collect, generate
 from nextword.decode.settings import DecodeSettings
-from nextword.evaluate.page import Table
-from nextword.evaluate.svg import Axis, Series, histogram, lines
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Series, histogram, lines
 from nextword.lab.finding import Finding, Picture, finish
 from nextword.lab.texts import QUICK, prepare
 from nextword.models.distributions import as_numpy

@@ -14,8 +14,8 @@ from nextword.core import catalog
 from nextword.core.contracts import END, START, UNKNOWN, Block, LanguageModel
 from nextword.core.errors import ContextError
 from nextword.core.events import Event, Progress, Stage
-from nextword.evaluate.page import Table
-from nextword.evaluate.svg import Axis, Series, lines
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Series, lines
 from nextword.lab import slide
 from nextword.lab.finding import Finding, Picture, finish
 from nextword.models.distributions import as_numpy

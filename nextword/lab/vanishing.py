@@ -14,8 +14,8 @@ import numpy as np
 from nextword.core.events import Event, Stage
 from nextword.data.batches import Batches
 from nextword.data.windows import Windows
-from nextword.evaluate.page import Table
-from nextword.evaluate.svg import Axis, Guide, Series, lines
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Guide, Series, lines
 from nextword.lab import fitting, reach, texts
 from nextword.lab.finding import Finding, Picture, finish
 from nextword.lab.gradients import by_distance, middle

@@ -14,9 +14,9 @@ import numpy as np
 from nextword.core.contracts import END, START, LanguageModel
 from nextword.core.events import Event, Stage
 from nextword.data.batches import NOT_COUNTED, Batch
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Guide, Series, bars, lines
 from nextword.evaluate import significance
-from nextword.evaluate.page import Table
-from nextword.evaluate.svg import Axis, Guide, Series, bars, lines
 from nextword.lab import fitting
 from nextword.lab.finding import Finding, Picture, finish
 from nextword.lab.small import (

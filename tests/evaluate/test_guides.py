@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nextword.evaluate.svg import HEIGHT, WIDTH, Axis, Guide, Series, lines
+from nextword.drawing.svg import HEIGHT, WIDTH, Axis, Guide, Series, lines
 
 VALUES = st.floats(allow_nan=True, allow_infinity=True, width=32)
 REAL = st.floats(-1e6, 1e6)
