@@ -8,11 +8,12 @@ who was lost, and one of them tells it.
 from __future__ import annotations
 
 import json
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -23,10 +24,12 @@ from nextword.core.launch import Launch, Silent, join
 from nextword.train.ranks import Apart, Ranks
 
 _LOOK = 2.0  # seconds in which the ranks that are left tell that they are
+_PATIENCE = 5 * _LOOK  # seconds in which the store must answer them
 _SLICE = timedelta(seconds=1)  # of waiting, between two looks whether somebody has failed
 _SHOWN = 8  # ranks that are named
 _met: dict[str, Store] = {}  # the store of this process, once it has met the others
 _trainings = 0
+Answer = TypeVar("Answer")
 
 
 class Many(Ranks):
@@ -111,20 +114,24 @@ class Many(Ranks):
     def _explained(self, own: str) -> NextwordError | None:
         """The error to end with; None: our own, since nobody else tells anything."""
         try:
-            self._store.set(f"end/{self.rank}", own)
-            self._store.set("failed", "")
-            if not own or not self.is_first:
-                told = self._ended()
-            if self._store.add("tells", 1) > 1:
-                return Silent("another rank tells why")
-        except RuntimeError:  # the store went with rank 0, which may have told why
+            told, is_ours = _answered(lambda: self._asked(own))
+        except RuntimeError:  # the store is lost with rank 0, which may have told why
             is_silent = own or not self._speaks_for_first
             return Silent("rank 0 ended") if is_silent else TrainingError(lost([0], self.world, self.seconds))
+        if not is_ours:
+            return Silent("another rank tells why")
         if own:
             return None
         sentences = [f"rank {rank}: {said}" for rank, said in sorted(told.items()) if said]
         missing = [rank for rank in range(self.world) if rank not in told]
         return TrainingError(sentences[0] if sentences else lost(missing, self.world, self.seconds))
+
+    def _asked(self, own: str) -> tuple[dict[int, str], bool]:
+        """Say that and why we end; what the others have said, and whether it is ours to tell it."""
+        self._store.set(f"end/{self.rank}", own)
+        self._store.set("failed", "")
+        told = {} if own and self.is_first else self._ended()
+        return told, self._store.add("tells", 1) == 1
 
     def _ended(self) -> dict[int, str]:
         """What each rank that is left has said at its end."""
@@ -190,6 +197,25 @@ def _form(launch: Launch, seconds: float, device: torch.device, store: Store) ->
             backend, store=PrefixStore("group", store), rank=launch.rank, world_size=launch.world,
             timeout=timedelta(seconds=seconds),
         )  # fmt: skip
+
+
+def _answered(work: Callable[[], Answer]) -> Answer:
+    """What the store answers; where the link to it is down it never does, and a RuntimeError says so."""
+    found: list[Answer] = []
+    failed: list[RuntimeError] = []
+
+    def ask() -> None:
+        try:
+            found.append(work())
+        except RuntimeError as error:
+            failed.append(error)
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(_PATIENCE)
+    if not found:
+        raise failed[0] if failed else RuntimeError("the store does not answer")
+    return found[0]
 
 
 def is_connection(error: BaseException) -> bool:
