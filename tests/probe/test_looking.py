@@ -113,11 +113,11 @@ def test_pieces_of_a_text_give_it_back(subject):
         assert joined.split() == HINDI.split()
 
 
-@pytest.mark.parametrize("name", ["lstm", "transformer", "ngram"])
-@pytest.mark.parametrize("tokenizer", ["words", "characters"])
+@pytest.mark.parametrize(
+    ("name", "tokenizer"),
+    [("lstm", "words"), ("lstm", "characters"), ("transformer", "characters"), ("ngram", "words")],
+)
 def test_without_a_text_the_model_writes_one_that_stays_the_same(subject, name, tokenizer):
-    if (name, tokenizer) == ("ngram", "characters"):
-        pytest.skip("the counts of these tests are of words")
     made = subject(name, tokenizer=tokenizer)
     made.given = None
     first = made.row(30)
