@@ -33,7 +33,7 @@ SETS = {
 def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
     """The cliff of one unit, then a vanilla network that learns letters with and without clipping."""
     fitting.refuse("clipping", run)
-    seeds, steps = (1, 15) if quick else (3, 200)
+    seeds, steps = (1, 15) if quick else (3, 100)
     text = yield from read_letters(30_000 if quick else 200_000, 5_000)
     yield Stage("learn with and without clipping", 2 * seeds * steps, "steps")
     count = Count()

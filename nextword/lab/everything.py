@@ -30,6 +30,7 @@ class Everything:
     findings: tuple[Finding, ...]
     failed: dict[str, str] = field(default_factory=dict)
     path: Path | None = None
+    quick: bool = False
 
     def table(self) -> Table:
         """One row an experiment."""
@@ -44,6 +45,8 @@ class Everything:
             "Every section has a slide, what it claims, the picture of what was measured, whether the claim "
             "held, and the command that makes it again. The numbers are below each picture."
         )
+        if self.quick:
+            page.text("A quick look with few steps and seeds: what it says of a claim is not the last word.")
         page.table(self.table())
         for each in self.findings:
             page.heading(each.title)
@@ -97,7 +100,7 @@ def run_all(
             failed[name] = f"{type(error).__name__}: {error}"
         if name in failed:
             yield Note(f"{name} failed: {failed[name]}")
-    everything = Everything(tuple(found), failed)
+    everything = Everything(tuple(found), failed, quick=quick)
     path = everything.page().save(folder / PAGE)
     yield Done(replace(everything, path=path))
 
