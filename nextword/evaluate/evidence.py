@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from nextword.core.contracts import START, Block, Carrier, LanguageModel, State, Tokenizer
-from nextword.models.evidence import explain
+from nextword.models.evidence import advance, explain
 from nextword.models.memory import Part, Witness
 
 SHOWN = 6  # words of context that are shown
@@ -104,7 +104,7 @@ def each_evidence(
             said = tuple(_said(part, read, tokenizer) for part in parts)
             total = math.fsum(each.share for each in said)
             yield TokenEvidence(line, tokenizer.piece(word), total, said)
-            state = model.score(np.array([[word]]), np.array([1]), state)[1]
+            state = advance(model, word, state)
             read.append(word)
 
 

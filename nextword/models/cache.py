@@ -88,16 +88,19 @@ class NeuralCache:
         """These rows."""
         return CacheState(*(part[rows_B.to(part.device)] for part in state))
 
-    def witnesses(self, feature_BD: Tensor, state: CacheState, word: int, top: int) -> tuple[Witness, ...]:
+    def explain(
+        self, feature_BD: Tensor, state: CacheState, word: int, top: int
+    ) -> tuple[float, tuple[Witness, ...]] | None:
         """Where in the cache the word stands, and with what weight."""
-        weight_M, M = self._weights(feature_BD, state)[0], state.words_BM.shape[1]
+        M = state.words_BM.shape[1]
+        if int(state.count_B[0]) == 0:
+            return None
+        weight_M = self._weights(feature_BD, state)[0]
         weight_M = torch.where(state.words_BM[0].to(weight_M.device) == word, weight_M, 0.0)
         best = torch.topk(weight_M, min(top, M))
-        return tuple(
-            Witness(word, weight, back=M - at)
-            for weight, at in zip(best.values.tolist(), best.indices.tolist(), strict=True)
-            if weight > 0
-        )
+        found = zip(best.values.tolist(), best.indices.tolist(), strict=True)
+        witnesses = tuple(Witness(word, weight, back=M - at) for weight, at in found if weight > 0)
+        return float(weight_M.sum()), witnesses
 
     def _weights(self, feature_BD: Tensor, state: CacheState) -> Tensor:
         """exp(θ h_i · h_t) over all i, as shares; 0 where there is nothing."""

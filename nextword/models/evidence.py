@@ -28,6 +28,14 @@ def explain(model: LanguageModel, state: State, word: int, top: int = 5) -> list
     return [Part(_name(model), 1.0, probability)]
 
 
+def advance(model: LanguageModel, word: int, state: State) -> State:
+    """The state after one more word in the only row; a model that can read without scoring does so."""
+    ids_11, ones_1 = np.array([[word]]), np.array([1])
+    if hasattr(model, "advance"):
+        return model.advance(ids_11, ones_1, state)
+    return model.score(ids_11, ones_1, state)[1]
+
+
 def _unbounded(model: Any, state: Any, word: int, probability: float) -> Part:
     """The longest match in the training text, and how often it goes on with the word."""
     low, high, length = (int(each) for each in state.long_B3[0])

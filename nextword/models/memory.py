@@ -74,8 +74,10 @@ class Memory(Protocol):
         """These rows, in this order."""
         ...
 
-    def witnesses(self, feature_BD: Array, state: State, word: int, top: int) -> tuple[Witness, ...]:
-        """Why a word is likely: what speaks for it in the only row, the strongest first."""
+    def explain(
+        self, feature_BD: Array, state: State, word: int, top: int
+    ) -> tuple[float, tuple[Witness, ...]] | None:
+        """p of a word in the only row, and what speaks for it, the strongest first; None: nothing to say."""
         ...
 
 

@@ -114,6 +114,15 @@ class Mixture:
                 found.append(replace(each, weight=float(weight) * each.weight))
         return found
 
+    def advance(self, ids_BT: Array, lengths_B: Array, state: State) -> State:
+        """The state after the words, without their scores where a part can do without."""
+        return tuple(
+            model.advance(ids_BT, lengths_B, part)
+            if hasattr(model, "advance")
+            else model.score(ids_BT, lengths_B, part)[1]
+            for model, part in zip(self.models, state, strict=True)
+        )
+
     def deterministic(self) -> AbstractContextManager[Any]:
         """While it lasts, every component computes the same numbers from the same words, to the last bit."""
         both = ExitStack()

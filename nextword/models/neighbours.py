@@ -80,16 +80,18 @@ class Neighbours:
         """Nothing to reorder."""
         return ()
 
-    def witnesses(self, feature_BD: Tensor, state: State, word: int, top: int) -> tuple[Witness, ...]:
+    def explain(
+        self, feature_BD: Tensor, state: State, word: int, top: int
+    ) -> tuple[float, tuple[Witness, ...]] | None:
         """The neighbours that were followed by the word, with the words before them."""
         distance_1K, at_1K = self.search.find(feature_BD[:1].cpu(), self.k)
         weight_K = torch.softmax(-distance_1K[0] / self.temperature, dim=0).tolist()
-        found: list[Witness] = []
+        found = []
         for weight, at in zip(weight_K, at_1K[0].tolist(), strict=True):
-            if int(self.words_M[at]) == word and len(found) < top:
+            if int(self.words_M[at]) == word:
                 context = tuple(int(each) for each in self.words_M[max(0, at - SHOWN) : at])
                 found.append(Witness(word, weight, place=at, context=context))
-        return tuple(found)
+        return sum(witness.weight for witness in found), tuple(found[:top])
 
     def _weighed(self, features_ND: Tensor) -> tuple[Tensor, Tensor]:
         """exp(-distance / τ) of the nearest, as shares, and the words that follow them."""

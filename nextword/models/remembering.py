@@ -140,16 +140,25 @@ class Remembering:
     def explain(self, state: RememberingState, word: int, top: int = 5) -> list[Part]:
         """What the network and each memory say about a word in the only row."""
         own, parts = self.weights[0], []
-        feature_BD = state.model.feature_BD
         for weight, memory, part in zip(self.weights[1:], self.memories, state.memories, strict=True):
-            logp_BV, says_B = memory.next(feature_BD, part, self.vocab_size)
-            if bool(says_B[0]):
-                found = memory.witnesses(feature_BD, part, word, top)
-                parts.append(Part(memory.name, weight, float(logp_BV[0, word].exp()), found))
-            else:
+            found = memory.explain(state.model.feature_BD, part, word, top)
+            if found is None:
                 own += weight
                 parts.append(Part(memory.name, 0.0, 0.0))
+            else:
+                parts.append(Part(memory.name, weight, *found))
         return [Part("network", own, float(self.model.next(state.model)[0, word].exp())), *parts]
+
+    @torch.inference_mode()
+    def advance(self, ids_BT: Array, lengths_B: Array, state: RememberingState) -> RememberingState:
+        """The state after the words; nothing is looked up."""
+        ids_BT, lengths_B = self._ids(ids_BT), self._ids(lengths_B)
+        before_BTD, model = self.model.read(ids_BT, lengths_B, state.model)
+        memories = (
+            memory.read(before_BTD, ids_BT, lengths_B, part)
+            for memory, part in zip(self.memories, state.memories, strict=True)
+        )
+        return RememberingState(model, tuple(memories))
 
     def _ids(self, ids: Array) -> Tensor:
         found = torch.as_tensor(ids if isinstance(ids, Tensor) else np.asarray(ids))

@@ -13,7 +13,7 @@ import numpy as np
 from nextword.core.contracts import END, Carrier
 from nextword.drawing.coloured import coloured
 from nextword.drawing.page import Table
-from nextword.models.evidence import explain
+from nextword.models.evidence import advance, explain
 from nextword.models.memory import Part, Witness
 from nextword.models.mixture import Mixture
 from nextword.models.recent import RecentWords
@@ -79,7 +79,7 @@ def parts_of(subject: Subject, row: Words) -> list[list[Part]]:
     state, found = model.start(1), []
     for word in row.ids_T[1:].tolist():
         found.append(explain(model, state, word, 1))
-        state = model.score(np.array([[word]]), np.array([1]), state)[1]
+        state = advance(model, word, state)
         if word == END and isinstance(model, Carrier):
             state = model.carry(state)
     return found
