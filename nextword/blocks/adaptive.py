@@ -96,13 +96,13 @@ class TiedWords(nn.Module):
 
     def layers(self, order_V: Tensor, rank_V: Tensor) -> list[Layer]:
         """They are put in order of rank, all of them at once."""
-        by_rank_VD: Tensor = _ByRank.apply(self.embedding_VE, order_V, rank_V)
-        return [(None, rows_VD) for rows_VD in by_rank_VD.split(self.sizes)]
+        by_rank_VD: Tensor = _ByRank.apply(self.embedding_VE, order_V, rank_V)  # type: ignore[no-untyped-call]
+        return [(None, rows_VD) for rows_VD in torch.split(by_rank_VD, self.sizes)]
 
     def scores(self, features_BD: Tensor, order_V: Tensor) -> Sequence[Tensor]:
         """Scores are put in order of rank: for a few rows that is less to move than the vectors."""
         scores_BV = F.linear(features_BD, self.embedding_VE[: len(order_V)])
-        return scores_BV.index_select(-1, order_V).split(self.sizes, dim=-1)
+        return torch.split(scores_BV.index_select(-1, order_V), self.sizes, dim=-1)
 
 
 class AdaptiveHead(nn.Module):
