@@ -99,7 +99,7 @@ def test_task_whose_records_are_lost_says_so(tmp_path):
 
 def test_missing_package_is_the_line_to_run(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    budget = Budget(scratch=tmp_path, engine="spark")
+    budget = Budget(memory=8 << 30, scratch=tmp_path, engine="spark")
     with pytest.raises(MissingPart, match=r"pip install 'nextword\[spark\]'"):
         list(buckets.fit(zipf_text(30, 50, seed=3), 50, NgramSettings(), False, budget))
 
