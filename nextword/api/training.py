@@ -16,7 +16,7 @@ from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note
 from nextword.core.launch import Launch, launched
 from nextword.core.manifest import MANIFEST
-from nextword.core.newrun import NewRun, check_target, new_run
+from nextword.core.newrun import NewRun, check_target, new_run, tidy
 from nextword.core.runfolder import open_run
 from nextword.core.runnames import default_name, mark_latest, resolve
 from nextword.train import saved
@@ -138,6 +138,8 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: How) -> Iterator
     together.check(settings, ranks.world)
     if checkpoint is None and out is not None and how.resume and os.path.isfile(os.path.join(out, MANIFEST)):
         yield Note(f"{os.fspath(out)} is finished; there is nothing to resume")
+        if ranks.is_first:
+            tidy(out)
         yield Done(load(out))
         return
     yield from notes

@@ -185,6 +185,16 @@ def new_run(
         raise
 
 
+def tidy(path: str | os.PathLike[str]) -> None:
+    """Remove what a killed process has left beside a finished run; where one is writing now, nothing."""
+    target = real_path(path)
+    if not replace.leftovers(target, "new") and not (target.parent / f".{target.name}.lock").exists():
+        return
+    with suppress(RunError, OSError), replace.locked(target):
+        replace.repair(target)
+        replace.clean(target)
+
+
 def _write_run(target: Path, overwrite: bool, goes_on: bool) -> Iterator[NewRun]:
     folder = NewRun(replace.sibling_name(target), target)
     folder.goes_on = goes_on

@@ -12,7 +12,7 @@ import nextword
 from nextword.api.training import Order, run
 from nextword.core.errors import ConfigError, RunError
 from nextword.core.events import Done, Measure, Note
-from nextword.core.replace import locked
+from nextword.core.replace import locked, sibling_name
 from nextword.train import saved
 
 # An epoch has an odd number of batches then, so that its edge falls within an update.
@@ -83,6 +83,19 @@ def test_folder_without_a_checkpoint_starts_from_the_beginning_and_says_so(text,
     assert made.facts.training["steps"] == 14
     _, notes = finished(order(text), tmp_path / "r", resume=True)
     assert any("is finished; there is nothing to resume" in note for note in notes)
+
+
+def test_what_was_left_by_a_kill_at_the_very_end_goes_when_the_finished_run_is_resumed(text, tmp_path):
+    finished(order(text), tmp_path / "r")
+    before = files(tmp_path / "r")
+    left = sibling_name((tmp_path / "r").resolve())
+    left.mkdir()
+    (left / "config.toml").write_text("half")
+    (tmp_path / ".r.lock").write_text("1")
+    _, notes = finished(order(text), tmp_path / "r", resume=True)
+    assert any("is finished" in note for note in notes)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".r.")) == []
+    assert files(tmp_path / "r") == before
 
 
 def test_changed_settings_are_refused_with_the_difference_and_harmless_ones_are_not(text, tmp_path):
