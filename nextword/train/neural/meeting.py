@@ -218,11 +218,17 @@ def _answered(work: Callable[[], Answer]) -> Answer:
     return found[0]
 
 
+# gloo names itself in most of its errors, and in these not.
+_OF_CONNECTIONS = (
+    "gloo", "NCCL", "ProcessGroup", "pair closure", "closed by peer", "reset by peer", "Broken pipe",
+    "Timed out waiting",
+)  # fmt: skip
+
+
 def is_connection(error: BaseException) -> bool:
     """Whether this came from the connection to other ranks."""
     return isinstance(error, dist.DistError) or (
-        isinstance(error, RuntimeError)
-        and any(word in str(error) for word in ("gloo", "NCCL", "ProcessGroup"))
+        isinstance(error, RuntimeError) and any(word in str(error) for word in _OF_CONNECTIONS)
     )
 
 
