@@ -207,6 +207,7 @@ def test_killed_training_of_several_ranks_goes_on_bit_for_bit(folder, model, kin
     assert losses(folder, killed) == losses(folder, whole)
 
 
+@pytest.mark.slow  # eight jobs of several processes, with time limits of seconds
 def test_what_goes_wrong_is_one_sentence_that_names_the_ranks(folder, tmp_path):
     (tmp_path / "t.txt").write_text(TEXT.replace("mat", "map", 1))
     long = {"train.steps": 100_000, "train.save_every": 5}
@@ -235,6 +236,7 @@ def test_what_goes_wrong_is_one_sentence_that_names_the_ranks(folder, tmp_path):
         assert set(codes) == {1}, (each["run"], found)
         lines = [line for rank in found["texts"] for line in found["texts"][rank][1].split("\n")]
         told = [line for line in lines if line.startswith("nextword: ")]
+        assert told, (each["run"], found)
         assert said in told[0], (each["run"], found)
         assert all("rank 0 of 2 ended" in line for line in told[1:]), (each["run"], found)
         assert len(told) <= 2

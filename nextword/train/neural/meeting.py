@@ -176,14 +176,23 @@ def _gather(launch: Launch, seconds: float) -> Store:
         store.set(keys[launch.rank], "")
         store.wait(keys, timeout)
     except RuntimeError as error:
-        missing = [rank for rank, key in enumerate(keys) if not store.check([key])]
-        if store.add("tells", 1) > 1:
-            raise Silent("another rank tells why") from error
-        raise TrainingError(
-            f"{_named(missing)} of {launch.world} did not come within {seconds:g} s (train.timeout); look at "
-            "what was started there, or start with fewer processes"
-        ) from error
+        raise _late(launch, store, keys, seconds) from error
     return store
+
+
+def _late(launch: Launch, store: Store, keys: Sequence[str], seconds: float) -> NextwordError:
+    """Which ranks did not come: told by the first that did, who then is heard, and by nobody else."""
+    try:
+        missing = [rank for rank, key in enumerate(keys) if not store.check([key])]
+    except RuntimeError:  # the store is gone with rank 0, which has told it
+        return Silent("rank 0 tells why")
+    if launch.rank != min(set(range(launch.world)) - set(missing), default=launch.rank):
+        return Silent("another rank tells why")
+    join()
+    return TrainingError(
+        f"{_named(missing)} of {launch.world} did not come within {seconds:g} s (train.timeout); look at "
+        "what was started there, or start with fewer processes"
+    )
 
 
 def _form(launch: Launch, seconds: float, device: torch.device, store: Store) -> None:
