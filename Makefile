@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+# Tests run side by side, one process a core; a file's tests may be taken over by another process.
+PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
 INSTALL := $(PIP) install --quiet -c constraints.txt
 
 .PHONY: demo test check bench quality slow kills coverage clean
@@ -13,10 +15,10 @@ demo: .venv/.all
 	$(BIN)/nextword compare sotu --minutes 0.5 --out runs/demo
 
 test: .venv/.dev
-	$(BIN)/python -m pytest -q -m "not slow and not network"
+	$(PYTEST) -m "not slow and not network"
 
 slow: .venv/.dev
-	$(BIN)/python -m pytest -q -m "not network"
+	$(PYTEST) -m "not network"
 
 # 200 trainings killed at any moment, each taken up again.
 kills: .venv/.dev

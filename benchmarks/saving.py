@@ -22,8 +22,8 @@ from typing import Any
 from support import texts
 
 from nextword.api.training import Order, run
-from nextword.core.allocator import keep_big_arrays
 from nextword.core.events import Event, Step
+from nextword.system.allocator import keep_big_arrays
 from nextword.train.keeping import Keeper
 from nextword.train.neural.saving import EVERY, SHARE
 

@@ -1,8 +1,10 @@
-"""What all tests share: private caches, and the rule for tools that may be missing.
+"""What all tests share: a private cache, instructions that work, and the rule for tools that may be missing.
 
 A test says ``@pytest.mark.needs("lmplz")``; where the program (on PATH) or Python module is missing it
 is skipped with the reason. Continuous integration lists what it prepared in NEXTWORD_REQUIRE, and then
-a skip that names one of these is a failure.
+a skip that names one of these is a failure. ``needs("bf16")``: products of bf16 do not kill the process.
+
+NEXTWORD_TEST_PRODUCTS=bf16 or fp32 makes that the faster type for everything that is left to choose.
 """
 
 from __future__ import annotations
@@ -12,9 +14,13 @@ import os
 import re
 import shutil
 import signal
+import tempfile
+from dataclasses import replace
 
 import pytest
 from hypothesis import settings
+
+from nextword.system import processor, products
 
 # Examples are the same every time; the first one may wait for a compiled kernel, so none has a deadline.
 settings.register_profile("nextword", deadline=None, derandomize=True)
@@ -27,12 +33,30 @@ REQUIRED = tuple(filter(None, os.environ.get("NEXTWORD_REQUIRE", "").split(","))
 _broken: list[str] = []
 
 
+CACHE = "NEXTWORD_TEST_CACHE"  # the folder that all processes of a test run share
+
+
 def _is_there(tool: str) -> bool:
+    if tool == "bf16":
+        found = processor.find_out()
+        return found.bf16 == "missing" or not found.refusal  # emulated is slow, and right
     return shutil.which(tool) is not None or importlib.util.find_spec(tool) is not None
 
 
-def pytest_configure() -> None:
-    """A shell that starts us in the background ignores SIGINT; tests send it to themselves and children."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Before torch is loaded, find out which instructions work; the processes of a test run ask once.
+
+    A shell that starts us in the background ignores SIGINT; tests send it to themselves and children.
+    """
+    if CACHE not in os.environ:
+        os.environ[CACHE] = tempfile.mkdtemp(prefix="nextword-tests-")
+        config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(CACHE), ignore_errors=True))
+    os.environ["NEXTWORD_CACHE"] = os.environ[CACHE]
+    processor.prepare()
+    faster = {"bf16": 2.0, "fp32": 0.5}.get(os.environ.get("NEXTWORD_TEST_PRODUCTS", ""))
+    if faster is not None:
+        ratios = {f"{kind} {width}": faster for kind in products.TIMED for width in products.WIDTHS}
+        processor.remember(replace(processor.find_out(), ratios=ratios))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -70,7 +94,3 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"skipped although its tool was prepared: {line}", red=True)
 
 
-@pytest.fixture(autouse=True)
-def _private_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or writes the user's cache."""
-    monkeypatch.setenv("NEXTWORD_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))

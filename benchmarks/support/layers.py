@@ -6,7 +6,7 @@ import statistics
 import time
 from collections.abc import Callable
 
-from nextword.core.allocator import keep_big_arrays
+from nextword.system.allocator import keep_big_arrays
 
 keep_big_arrays()  # for both sides, since they share the process
 

@@ -32,9 +32,9 @@ def cpu() -> float:
 def serve(peer: str, task_json: str) -> None:
     """Answer until the input ends."""
     if peer == "ours":  # as the command line program does it, before torch is loaded
-        from nextword.core.allocator import keep_big_arrays
+        from nextword.system.before_torch import make_ready
 
-        keep_big_arrays()
+        make_ready(print)
     from peers.task import read
 
     loop = importlib.import_module(f"peers.{peer}").Peer(read(task_json))

@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,11 @@ from nextword.core.diskcheck import SCARCE, check_disk, nearest
 from nextword.core.errors import NextwordError
 from nextword.core.events import Done, Event, Progress, Stage
 from nextword.core.findings import Finding, note, ok, problem
-from nextword.core.machine import Machine, read_machine
 from nextword.core.runcheck import check_leftovers, check_run, runs_in
 from nextword.core.runnames import RUNS, resolve
 from nextword.core.sizes import show_size
+from nextword.system import processor
+from nextword.system.machine import Machine, read_machine
 
 # Extras that commands of today can use, and for what.
 EXTRAS = {
@@ -46,7 +48,16 @@ def doctor(*runs: str | os.PathLike[str]) -> list[Finding]:
 def checking(names: Sequence[str] = ()) -> Iterator[Event]:
     """`doctor` with its progress: hashing large runs takes a while. The last event holds the findings."""
     machine = read_machine()
-    found = [*_machine(machine), *_versions(), *_extras(), *_threads(machine), *_disk(), *_cache()]
+    yield Stage("try the processor")
+    found = [
+        *_machine(machine),
+        *_products(),
+        *_versions(),
+        *_extras(),
+        *_threads(machine),
+        *_disk(),
+        *_cache(),
+    ]
     folders = [] if names else [(run, False) for path in _folders(RUNS) for run in runs_in(path)]
     for name in names:
         try:
@@ -94,10 +105,33 @@ def _instructions(machine: Machine) -> Iterator[Finding]:
     shown = ", ".join(machine.features)
     if machine.kind in ("x86_64", "AMD64") and "avx2" not in machine.features:
         yield note("instructions", f"{shown}; without avx2 products are several times slower")
-    elif machine.has_bf16:
-        yield ok("instructions", f"{shown}; neural models use bf16 products")
     else:
-        yield ok("instructions", f"{shown}; no native bf16, so neural models use float32 products")
+        yield ok("instructions", shown)
+
+
+def _products() -> Iterator[Finding]:
+    """What a child process has found out about bf16: now, if nobody has asked before or it gave no answer."""
+    found = processor.find_out()
+    if found.bf16 == "unknown" and find_spec("torch") is not None:
+        found = processor.find_out(again=True)
+    if not found.has_float32:
+        yield problem("products", f"{found.why}; networks cannot be used; try another version of torch")
+    elif found.bf16 == "works":
+        ratios = ", ".join(f"{name} {ratio:.2f}" for name, ratio in found.ratios.items())
+        chosen = {found.faster(*_kind(name)) for name in found.ratios}
+        names = {"bf16": "bf16", "fp32": "float32"}
+        used = names[chosen.pop()] if len(chosen) == 1 else "the faster type for their width"
+        said = f"bf16 works, networks use {used} (its speed against float32, by layer and width: {ratios})"
+        yield note("products", f"{said}; {found.why}") if found.limit else ok("products", said)
+    elif found.bf16 == "missing":
+        yield ok("products", f"networks use float32; no bf16 ({found.why})")
+    elif find_spec("torch") is not None:
+        yield note("products", f"networks use float32; {found.why}")
+
+
+def _kind(name: str) -> tuple[str, int]:
+    kind, width = name.rsplit(" ", 1)
+    return kind, int(width)
 
 
 def _memory(machine: Machine) -> Iterator[Finding]:
@@ -191,7 +225,8 @@ def _disk() -> Iterator[Finding]:
 
 def _cache() -> Iterator[Finding]:
     try:
-        from nextword.data.packed import cache_folder, cache_limit
+        from nextword.data.packed import cache_limit
+        from nextword.system.cache import cache_folder
 
         folder, limit = cache_folder(), cache_limit()
     except (ImportError, NextwordError) as error:

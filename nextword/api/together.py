@@ -9,9 +9,9 @@ import os
 
 from nextword.core import replace
 from nextword.core.errors import ConfigError
-from nextword.core.launch import Launch
 from nextword.core.newrun import NewRun, real_path
 from nextword.core.unfinished import FOLDER, checkpoints_in
+from nextword.system.launch import Launch
 from nextword.train.ranks import Ranks
 from nextword.train.settings import RunSettings, is_neural
 

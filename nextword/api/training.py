@@ -14,11 +14,11 @@ from nextword.api.run import Run, load
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note
-from nextword.core.launch import Launch, launched
 from nextword.core.manifest import MANIFEST
 from nextword.core.newrun import NewRun, check_target, new_run, tidy
 from nextword.core.runfolder import open_run
 from nextword.core.runnames import default_name, mark_latest, resolve
+from nextword.system.launch import Launch, launched
 from nextword.train import saved
 from nextword.train.auto import choose
 from nextword.train.budget import Clock

@@ -21,6 +21,7 @@ from nextword.blocks.through_time import (
     TorchGRUFunction,
     product_type,
 )
+from nextword.system import processor
 
 
 def after_last(h_TBH: Tensor, h_BH: Tensor, lengths_B: Tensor | None) -> Tensor:
@@ -36,7 +37,7 @@ def is_fused(x: Tensor) -> bool:
     """Whether oneDNN has an LSTM for products of this type on this machine."""
     kind = product_type(x)
     if kind == torch.bfloat16:
-        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+        return processor.find_out().bf16 == "works"
     return kind == torch.float32 and bool(torch._C._has_mkldnn)
 
 

@@ -15,12 +15,12 @@ from typing import NoReturn
 
 import typer
 
-from nextword.cli import options
+from nextword.cli import options, show
 from nextword.cli.app import app
 from nextword.cli.show import ReaderGone
-from nextword.core import allocator, launch
 from nextword.core.errors import NextwordError
 from nextword.core.printable import printable
+from nextword.system import before_torch, launch
 
 
 class Terminated(BaseException):
@@ -30,7 +30,7 @@ class Terminated(BaseException):
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the program and exit with its code."""
     _prepare_streams()
-    allocator.prepare()
+    before_torch.prepare(_tell)
     if launch.speaker().world > 1:
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # every process would tell the same
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -98,6 +98,12 @@ def _fail(sentence: str, code: int) -> int:
         who = "" if process.is_first else f"rank {process.rank}: "
         print(f"nextword: {who}{printable(sentence)}", file=sys.stderr)
     return code
+
+
+def _tell(sentence: str) -> None:
+    """A note, by one process of a machine."""
+    if launch.speaker().local_rank == 0:
+        show.note(f"{sentence}; this was tried once for this machine (nextword doctor shows it)")
 
 
 def _stopped(sentence: str, code: int) -> int:

@@ -42,7 +42,7 @@ def train(
 ) -> None:
     """Train a model on text and save it as a run."""
     from nextword.api import training
-    from nextword.core.launch import launched
+    from nextword.system.launch import launched
     from nextword.train.budget import process_start
 
     order = training.Order(

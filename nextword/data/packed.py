@@ -23,6 +23,7 @@ import numpy as np
 from nextword.core.contracts import Encoded, Tokenizer
 from nextword.core.errors import ConfigError
 from nextword.core.sizes import parse_size
+from nextword.system.cache import cache_folder
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LIMIT = "5G"
@@ -47,15 +48,6 @@ class Packed:
     def tokens(self) -> int:
         """Predictions made: END counts, START does not."""
         return len(self.ids) - self.sequences
-
-
-def cache_folder() -> Path:
-    """$NEXTWORD_CACHE, or the user's cache folder."""
-    named = os.environ.get("NEXTWORD_CACHE")
-    if named:
-        return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "nextword"
 
 
 def cache_limit() -> int:

@@ -25,7 +25,7 @@ from nextword.drawing.svg import Axis, Series, bars, lines
 from nextword.lab import fitting
 from nextword.lab.finding import Finding, Picture, finish
 from nextword.lab.small import Ints, Letters, read_letters, rows_of
-from nextword.train.neural import threads
+from nextword.system import threads
 from nextword.train.neural.randomness import INITIAL, seeded
 
 CLAIM = (

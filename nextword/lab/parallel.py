@@ -18,7 +18,7 @@ from nextword.lab import fitting
 from nextword.lab.finding import Finding, Picture, finish
 from nextword.lab.small import build, settings_of
 from nextword.models.network import Network
-from nextword.train.neural import threads
+from nextword.system import threads
 
 CLAIM = "Recurrent computation is slow: step t waits for step t - 1, so it cannot be parallelised."
 WORDS, HIDDEN = 200, 128

@@ -82,9 +82,11 @@ class Keeper:
             return
         begun = self.checkpoint.folder.read_json(BEGUN)
         check_text(begun, self._about, str(self.run.target))
-        for name in ("threads", "device", "torch"):
+        for name in ("threads", "device", "torch", "instructions"):
             if (was := begun.get(name)) != (now := self._about[name]):
                 yield Note(f"{name} was {was} before and is {now} now, so the last digits may differ")
+        if (was := begun.get("precision")) != (now := self._about["precision"]):
+            yield Note(f"products were {was} before and are {now} now, so digits differ from here on")
         if (then := begun.get("ranks", 1)) != self.ranks.world:
             now = self.ranks.world
             yield Note(f"there were {then} ranks before and there are {now} now, so numbers may differ")

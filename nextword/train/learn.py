@@ -14,7 +14,7 @@ from nextword.train.conditions import Conditions
 from nextword.train.enough import enough_memory
 from nextword.train.ids import Text
 from nextword.train.ranks import Ranks
-from nextword.train.settings import RunSettings, from_toml
+from nextword.train.settings import RunSettings, changed, from_toml
 
 if TYPE_CHECKING:
     from nextword.train.neural.loop import Job
@@ -49,10 +49,11 @@ def learn_neural(
     keeper = conditions.keeper
     if keeper is None or not keeper.goes_on:
         settings = yield from _recording(_calibrated(settings, text, conditions), metrics)
-    if ready is not None:
-        ready(settings)
     with enough_memory("make this model"):
         job = yield from _recorded(setup.prepare(settings, text, held_out, conditions), metrics)
+    settings = changed(settings, {"train.precision": job.settings.precision})
+    if ready is not None:
+        ready(settings)
     if conditions.ranks.has_met:
         _check_same_text(conditions.ranks, job, text)
     state = loop.begin(job)

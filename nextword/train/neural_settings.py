@@ -76,7 +76,7 @@ class NeuralTrainSettings(TrainSettings):
         "stop", description="a loss that is no number: stop, or leave the batch out and go on"
     )
     precision: Literal["auto", "fp32", "bf16"] = Field(
-        "auto", description="of products; auto: bf16 where the processor has it; sums are always fp32"
+        "auto", description="of products; auto: what is faster on this machine; sums are always fp32"
     )
     threads: int = Field(0, ge=0, le=4096, description="0: the processors we may use")
     parallel: Literal["auto", "ddp", "fsdp"] = Field(

@@ -9,6 +9,7 @@ from typing import Any
 from nextword.core.checkpoints import Checkpoint
 from nextword.core.config import Typed
 from nextword.core.errors import ConfigError, DamagedError
+from nextword.system import processor
 from nextword.train.keeping import BEGUN, CONFIG, NUMBERS
 from nextword.train.settings import RunSettings, changed, from_toml
 
@@ -67,7 +68,8 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tu
 def go_on(checkpoint: Checkpoint, asked: RunSettings, run: str) -> RunSettings:
     """The settings to go on with: those of the plan, with what may be changed as it is asked for now."""
     found = differences(read_asked(checkpoint)["settings"], flat(asked))
-    refused = [f"{key} was {was} and is {now}" for key, (was, now) in found.items() if key not in SAFE]
+    safe = (*SAFE, *_check_products(checkpoint, asked, run))
+    refused = [f"{key} was {was} and is {now}" for key, (was, now) in found.items() if key not in safe]
     if refused:
         more = f" and {len(refused) - _SHOWN} more" if len(refused) > _SHOWN else ""
         raise ConfigError(
@@ -77,11 +79,30 @@ def go_on(checkpoint: Checkpoint, asked: RunSettings, run: str) -> RunSettings:
     steps = getattr(asked.train, "steps", 0)
     if "train.steps" in found and 0 < steps < checkpoint.step:
         raise ConfigError(f"'train.steps' is {steps:,}, but '{run}' has made {checkpoint.step:,}; set more")
-    place = checkpoint.path / CONFIG
-    try:
-        planned = from_toml(checkpoint.folder.read_text(CONFIG), str(place))
-    except ConfigError as error:
-        raise DamagedError(f"{place}: {error}") from error
-    planned = changed(planned, {key: now for key, (_, now) in found.items() if key in SAFE})
+    planned = changed(_planned(checkpoint), {key: now for key, (_, now) in found.items() if key in safe})
     text = planned.text.model_copy(update={"tokenizer": asked.text.tokenizer})
     return replace(planned, name=asked.name, text=text)
+
+
+def _planned(checkpoint: Checkpoint) -> RunSettings:
+    """The settings that the training was begun with, with what was chosen for it."""
+    place = checkpoint.path / CONFIG
+    try:
+        return from_toml(checkpoint.folder.read_text(CONFIG), str(place))
+    except ConfigError as error:
+        raise DamagedError(f"{place}: {error}") from error
+
+
+def _check_products(checkpoint: Checkpoint, asked: RunSettings, run: str) -> tuple[str, ...]:
+    """The type of products may be changed only where that of the beginning cannot be used, and on request."""
+    begun = checkpoint.folder.read_json(BEGUN)
+    if begun.get("device") != "cpu" or begun.get("precision") != "bf16" or begun.get("bf16") == "missing":
+        return ()
+    if not (why := processor.find_out().refusal):
+        return ()
+    if flat(asked).get("train.precision") != "fp32":
+        raise ConfigError(
+            f"'{run}' was begun with bf16 products, which cannot be used here ({why}); to go on with "
+            "float32, and with other digits from there on, add --set train.precision=fp32"
+        )
+    return ("train.precision",)

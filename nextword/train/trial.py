@@ -63,14 +63,15 @@ def try_steps(
 
     One step alone tells enough if it takes more than ``slowest`` seconds.
     """
-    from nextword.train.neural import loop, precision, setup, threads
+    from nextword.system import threads
+    from nextword.train.neural import loop, precision, setup
     from nextword.train.neural.learning import Learner
 
     unlimited = replace(conditions, clock=Clock(), ranks=conditions.ranks.apart())
     job: loop.Job = _last(setup.prepare(settings, text, None, unlimited))
     state = loop.begin(job)
     train = cast(Any, settings.train)
-    learner = Learner(train, precision.choose_type(train.precision, job.network.device), job.carries)
+    learner = Learner(train, precision.dtype_of(job.settings.precision), job.carries)
     walk = loop.walk_batches(job.source, 0, 0)
     job.network.train()
     took: list[float] = []
@@ -97,7 +98,7 @@ def threads_worth_trying() -> int:
     """
     import torch
 
-    from nextword.train.neural import threads
+    from nextword.system import threads
 
     x_DD = torch.ones(_PROBE, _PROBE)
     took: dict[int, list[float]] = {1: [], threads.allowed(): []}

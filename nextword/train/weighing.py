@@ -140,7 +140,7 @@ def _rows(words: Words) -> Generator[tuple[Places, npt.NDArray[np.bool_]], None,
 
 def _read(model: LanguageModel, words: Words, places_BT: Places, real_BT: npt.NDArray[np.bool_]) -> Floats:
     """A network on some rows, with one thread: their products are small."""
-    from nextword.train.neural.threads import using
+    from nextword.system.threads import using
 
     ids_BT = words.at(places_BT)
     lengths_B = np.where(real_BT, np.arange(1, ids_BT.shape[1] + 1), 0).max(axis=1)

@@ -99,6 +99,7 @@ def test_a_broken_feature_is_seen_in_the_loss():
     assert torch.isnan(losses.fused_linear_cross_entropy(x_ND, weight_VD, bias_V, targets_N))
 
 
+@pytest.mark.needs("bf16")
 def test_products_in_bfloat16_come_close():
     case = _case(20, 16, 400)
     _, expected = _loss_and_gradients(losses.plain_linear_cross_entropy, case, (1,))

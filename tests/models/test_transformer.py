@@ -186,6 +186,7 @@ def test_derivatives_agree_with_differences(dtype):
         assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in weights)
 
 
+@pytest.mark.needs("bf16")
 def test_attention_is_in_float32_under_autocast():
     network = network_of(norm="layernorm")
     ids = torch.randint(2, V, (2, 6))

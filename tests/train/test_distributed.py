@@ -13,7 +13,7 @@ RANKS = Path(__file__).parents[1] / "support" / "ranks.py"
 TEXT = "the cat sat on the mat\nthe dog sat on the log\n\na cat and a dog\n" * 40
 SMALL = {
     "model.layers": 1, "train.batch": 5, "train.length": 8, "train.log_every": 1, "train.rate": 0.01,
-    "train.timeout": 60,
+    "train.timeout": 60, "train.precision": "fp32",
 }  # fmt: skip
 MODELS = {
     "lstm": {"model.hidden": 16, "train.bptt": "truncated(5)"},

@@ -37,7 +37,7 @@ def text(documents=3, length=60, seed=0):
 
 
 def job(held=True, clock=None, stop=None, **about):
-    usual = {"steps": 30, "batch": 4, "length": 8, "rate": 0.05, "threads": 1}
+    usual = {"steps": 30, "batch": 4, "length": 8, "rate": 0.05, "threads": 1, "precision": "fp32"}
     settings = NeuralTrainSettings(**(usual | about))
     with seeded(torch.device("cpu"), 1):
         network = TinyRNN(V, 8)

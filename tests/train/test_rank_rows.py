@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nextword.core.errors import ConfigError
-from nextword.core.launch import Launch, launched
 from nextword.data.batches import Batch
+from nextword.system.launch import Launch, launched
 from nextword.train.ranks import Apart, Ranks
 
 PLACE = {"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}

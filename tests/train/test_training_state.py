@@ -47,6 +47,7 @@ def make(family, **about):
         "valid_every": 4,
         "log_every": 1,
         "threads": 1,
+        "precision": "fp32",
     }
     settings = NeuralTrainSettings(**(usual | about))
     with seeded(CPU, 0):
@@ -101,7 +102,11 @@ def test_twenty_steps_are_ten_steps_written_down_and_ten_more(family):
 
 @pytest.mark.parametrize(
     "about",
-    [{"forcing": "scheduled(linear)"}, {"precision": "bf16"}, {"optimizer": "muon"}],
+    [
+        {"forcing": "scheduled(linear)"},
+        pytest.param({"precision": "bf16"}, marks=pytest.mark.needs("bf16")),
+        {"optimizer": "muon"},
+    ],
     ids=lambda about: ",".join(map(str, about.values())),
 )
 @pytest.mark.parametrize("family", NEURAL)
@@ -111,6 +116,7 @@ def test_every_family_learns_in_every_way(family, about):
     assert np.mean(losses[-5:]) < losses[0]
 
 
+@pytest.mark.needs("bf16")
 @pytest.mark.parametrize("family", NEURAL)
 def test_bf16_products_give_nearly_the_loss_of_fp32(family):
     """Emulated where the processor has no bf16: slow, and right."""

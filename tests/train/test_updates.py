@@ -5,9 +5,12 @@ import pytest
 import torch
 from tiny_networks import TinyRNN
 
+from nextword.core import catalog
 from nextword.core.errors import ConfigError
 from nextword.data.batches import Batch
-from nextword.train.neural import averaging, clip, precision, threads
+from nextword.system import processor, threads
+from nextword.system.processor import Processor
+from nextword.train.neural import averaging, clip, precision
 from nextword.train.neural.learning import Learner
 from nextword.train.neural.loop import Job, begin
 from nextword.train.neural.optimizers import (
@@ -21,6 +24,7 @@ from nextword.train.neural.optimizers import (
 )
 from nextword.train.neural.randomness import seeded
 from nextword.train.neural_settings import NeuralTrainSettings
+from nextword.train.ranks import Ranks
 
 CPU = torch.device("cpu")
 
@@ -93,7 +97,7 @@ def test_only_matrices_decay():
 
 def test_muon_takes_hidden_matrices_and_adamw_the_rest():
     model = network()
-    muon, *others = make_optimizer(model, NeuralTrainSettings(optimizer="muon")).rules
+    muon, *others = make_optimizer(model, NeuralTrainSettings(optimizer="muon", precision="fp32")).rules
     assert [id(weight) for weight in muon.weights] == [id(model.hidden.weight)]
     assert all(isinstance(rule, AdamW) for rule in others)
     assert sum(len(rule.weights) for rule in others) == len([*model.parameters()]) - 1
@@ -107,14 +111,16 @@ RULES = {
         0.0,
     ),
     "muon": (  # theirs multiplies in bf16
-        lambda w: Muon(w, 0.1),
+        lambda w: Muon(w, 0.1, torch.float32),
         lambda w: torch.optim.Muon(w, 0.01, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"),
         0.02,
     ),
 }
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize(
+    "name", ["sgd", "adamw", pytest.param("muon", marks=pytest.mark.needs("bf16"))]
+)
 def test_rule_agrees_with_torch_s(name):
     make_ours, make_theirs, error = RULES[name]
     with seeded(CPU, 3):
@@ -148,6 +154,7 @@ def test_orthogonal_has_singular_values_near_one():
 def test_every_optimizer_learns(name):
     model, given = network(), [batch(4, 8, 0)]
     settings = NeuralTrainSettings(
+        precision="fp32",
         optimizer=name, rate=0.5 if name == "sgd" else 0.02, steps=40, momentum=0.5
     )
     state = begin(Job(model, settings, NoSource()))
@@ -201,20 +208,59 @@ def test_shared_weights_are_copied_once():
     assert torch.equal(model.embedding.weight, copies["embedding.weight"] + 1)
 
 
+@pytest.mark.needs("bf16")
 def test_bf16_products_learn_nearly_the_same():
     found = {}
     for dtype in (torch.float32, torch.bfloat16):
-        model, settings = network(), NeuralTrainSettings(steps=5)
+        model, settings = network(), NeuralTrainSettings(steps=5, precision="fp32")
         state = begin(Job(model, settings, NoSource()))
         learner = Learner(settings, dtype, carries=False)
         found[dtype] = [learner.update(state, [batch(4, 8, 0)]).loss for _ in range(5)]
     assert found[torch.bfloat16] == pytest.approx(found[torch.float32], rel=0.03)
 
 
-def test_precision_follows_settings_and_flags():
-    assert precision.choose_type("bf16", CPU) == torch.bfloat16
-    native = torch.ops.mkldnn._is_mkldnn_bf16_supported()
-    assert precision.choose_type("auto", CPU) == (torch.bfloat16 if native else torch.float32)
+WORKS = {"linear 128": 1.5, "linear 512": 2.0, "lstm 128": 0.8, "lstm 512": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("found", "asked", "taken"),
+    [
+        (Processor("works", ratios=WORKS), "auto", "bf16"),
+        (Processor("works", ratios=dict.fromkeys(WORKS, 0.5)), "auto", "fp32"),
+        (Processor("works", ratios=dict.fromkeys(WORKS, 0.5)), "bf16", "bf16"),
+        (Processor("works", ratios=WORKS), "fp32", "fp32"),
+        (Processor("missing", why="emulated"), "auto", "fp32"),
+        (Processor("missing", why="emulated"), "bf16", "bf16"),
+        (Processor("crashes"), "auto", "fp32"),
+        (Processor("unknown"), "auto", "fp32"),
+        (Processor("works", "AVX512_CORE_FP16", WORKS), "auto", "fp32"),  # the limit came too late for torch
+    ],
+)
+def test_faster_type_is_taken_unless_one_is_named(found, asked, taken, monkeypatch):
+    monkeypatch.setattr(processor, "_answer", found)
+    monkeypatch.delenv("NEXTWORD_MAX_CPU_ISA", raising=False)
+    assert precision.choose(asked, network(), Ranks()) == taken
+
+
+def test_lstm_layers_of_each_width_have_a_type_of_their_own(monkeypatch):
+    monkeypatch.setattr(processor, "_answer", Processor("works", ratios=WORKS))
+    lstm = catalog.find("model", "lstm")
+    for width, taken in ((64, "fp32"), (600, "bf16")):
+        model = lstm.build(lstm.Settings(hidden=width, layers=1), 5, False)
+        assert precision.choose("auto", model, Ranks()) == taken
+
+
+@pytest.mark.parametrize(
+    ("found", "asked", "words"),
+    [
+        (Processor("crashes", why="bf16 products crash"), "bf16", "crash; set it to auto or fp32"),
+        (Processor("crashes", why="float32 products fail", has_float32=False), "auto", "networks cannot be"),
+    ],
+)
+def test_type_that_would_kill_the_process_is_refused_in_one_sentence(found, asked, words, monkeypatch):
+    monkeypatch.setattr(processor, "_answer", found)
+    with pytest.raises(ConfigError, match=words):
+        precision.choose(asked, network(), Ranks())
 
 
 def test_device_that_is_not_there_gets_one_sentence():

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import torch
 
+from nextword.system import processor, threads
 from nextword.train.ids import Text
-from nextword.train.neural import threads
 from nextword.train.neural.loop import Job
 
 _PIECE = 1 << 22  # ids hashed at once
 
 
 def describe(job: Job, text: Text) -> dict[str, Any]:
-    """Hashes of the ids that are learned from and measured; threads, device and torch."""
+    """Hashes of the ids that are learned from and measured; threads, device, torch, type of products."""
     rows = [] if job.held_out is None else job.held_out.rows
     return {
         "ids": hash_ids([text.ids, *([] if text.documents is None else [text.documents])]),
@@ -25,6 +26,9 @@ def describe(job: Job, text: Text) -> dict[str, Any]:
         "threads": job.settings.threads or threads.allowed(),
         "device": str(job.network.device),
         "torch": torch.__version__,
+        "precision": job.settings.precision,
+        "bf16": processor.find_out().bf16,
+        "instructions": os.environ.get(processor.LIMIT, "all"),
         "ranks": job.ranks.world,
     }
 

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 from nextword.core.events import Done, Event, Measure, Note, Stage, Step
 from nextword.data.batches import Batch, Batches
 from nextword.models.network import Network, NeuralLanguageModel
+from nextword.system import threads
 from nextword.train.budget import Clock, saving_seconds
-from nextword.train.neural import averaging, faults, precision, threads
+from nextword.train.neural import averaging, faults, precision
 from nextword.train.neural.engines import make_engine
 from nextword.train.neural.held_out import HeldOut
 from nextword.train.neural.learning import Learned, Learner
@@ -34,7 +35,7 @@ class Job:
     """What is to be learned, from what, and within which limits."""
 
     network: Network
-    settings: NeuralTrainSettings
+    settings: NeuralTrainSettings  # with nothing left open that depends on the machine
     source: Batches
     carries: bool = False  # the batches are columns: the state goes on from one to the next
     held_out: HeldOut | None = None
@@ -76,7 +77,7 @@ def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
     """Learn until plan, minutes, patience or a signal ends it; the last event is Done(Outcome)."""
     state = begin(job) if state is None else state
     with threads.using(job.settings.threads) as used:
-        dtype = precision.choose_type(job.settings.precision, job.network.device)
+        dtype = precision.dtype_of(job.settings.precision)
         learner = Learner(job.settings, dtype, job.carries)
         measuring = Measuring(job.held_out, job.settings, dtype, job.clock)
         job.clock.keep("save", saving_seconds(_size(job.network), None) if job.clock.is_limited else 0.0)
@@ -93,7 +94,7 @@ def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
         "stopped": job.stop.name,
         "skipped": state.skipped,
         "threads": used,
-        "precision": {"torch.float32": "fp32", "torch.bfloat16": "bf16"}[str(dtype)],
+        "precision": job.settings.precision,
         "device": str(job.network.device),
         **({"ranks": job.ranks.world, "parallel": state.engine.name} if job.ranks.has_met else {}),
     }

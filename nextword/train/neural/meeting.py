@@ -20,7 +20,7 @@ import torch.distributed as dist
 from torch.distributed import PrefixStore, Store, TCPStore  # type: ignore[attr-defined]
 
 from nextword.core.errors import NextwordError, TrainingError
-from nextword.core.launch import Launch, Silent, join
+from nextword.system.launch import Launch, Silent, join
 from nextword.train.ranks import Apart, Ranks
 
 _LOOK = 2.0  # seconds in which the ranks that are left tell that they are

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from nextword.models.network import Network
 from nextword.train.neural.averaging import local
-from nextword.train.neural.precision import has_bf16
+from nextword.train.neural.precision import dtype_of
 from nextword.train.neural_settings import NeuralTrainSettings
 
 _NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # the coefficients of Jordan et al.
@@ -102,14 +102,15 @@ class AdamW(Rule):
 class Muon(Rule):
     """The momentum of a matrix is made orthogonal, then scaled so that its entries are as large as AdamW's.
 
-    Products are in bf16 where the processor has it, as in `torch.optim.Muon`, else in fp32: emulated bf16
-    would take minutes a step.
+    Products are of the type of all products of the training; `torch.optim.Muon` has bf16, which takes minutes
+    a step where it is emulated.
     """
 
     momentum = 0.95
 
-    def __init__(self, weights: Sequence[nn.Parameter], decay: float) -> None:
+    def __init__(self, weights: Sequence[nn.Parameter], decay: float, dtype: torch.dtype) -> None:
         super().__init__(weights, decay)
+        self.dtype = dtype
         self.state["momentum"] = [torch.zeros_like(local(weight)) for weight in self.weights]
 
     def _update(
@@ -121,8 +122,7 @@ class Muon(Rule):
     ) -> None:
         for weight, gradient, memory in zip(weights, gradients, state["momentum"], strict=True):
             memory.lerp_(gradient, 1 - self.momentum)
-            dtype = torch.bfloat16 if has_bf16(weight.device) else weight.dtype
-            update = orthogonal(gradient.lerp(memory, self.momentum).to(dtype)).to(weight.dtype)
+            update = orthogonal(gradient.lerp(memory, self.momentum).to(self.dtype)).to(weight.dtype)
             weight.mul_(1 - rate * self.decay)
             weight.add_(update, alpha=-rate * 0.2 * max(weight.shape) ** 0.5)
 
@@ -183,7 +183,8 @@ def make_optimizer(network: Network, settings: NeuralTrainSettings) -> Optimizer
     hidden = _hidden(network, matrices)
     chosen = {id(weight) for weight in hidden}
     others = [weight for weight in matrices if id(weight) not in chosen]
-    return Optimizer([Muon(hidden, decay), AdamW(others, decay, betas), AdamW(rest, 0.0, betas)])
+    dtype = dtype_of(settings.precision)
+    return Optimizer([Muon(hidden, decay, dtype), AdamW(others, decay, betas), AdamW(rest, 0.0, betas)])
 
 
 def split_weights(network: Network) -> tuple[list[nn.Parameter], list[nn.Parameter]]:

@@ -1,6 +1,8 @@
-"""Where products are computed in bf16, and on which device: decided by settings and flags, never measured.
+"""Where products are computed in bf16, and on which device: by the settings, else by what is faster here.
 
-Sums, softmax and losses stay in fp32: a bf16 softmax misses 1 by a thousandth.
+What works and what is faster was found out once for the machine (`system.processor`), so two trainings on it
+choose alike; the choice is a setting of the run from then on. Sums, softmax and losses stay in fp32: a bf16
+softmax misses 1 by a thousandth.
 """
 
 from __future__ import annotations
@@ -11,7 +13,11 @@ from functools import partial
 
 import torch
 
+from nextword.blocks.recurrent import LSTM
 from nextword.core.errors import ConfigError
+from nextword.models.network import Network
+from nextword.system import processor
+from nextword.train.ranks import Ranks
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
@@ -27,18 +33,40 @@ def find_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def choose_type(precision: str, device: torch.device) -> torch.dtype:
-    """The type of products: bf16 if asked for, or where the processor multiplies it natively."""
-    if precision == "auto":
-        precision = "bf16" if has_bf16(device) else "fp32"
-    return {"fp32": torch.float32, "bf16": torch.bfloat16}[precision]
+def choose(precision: str, network: Network, ranks: Ranks) -> str:
+    """The type of products by name, "fp32" or "bf16"; with auto the faster one, the same for all ranks."""
+    if precision != "auto":
+        if network.device.type == "cpu":
+            _check(precision)
+        return precision
+    is_faster = faster_type(network) == "bf16"
+    return "bf16" if all(each for (each,) in ranks.gathered(float(is_faster))) else "fp32"
 
 
-def has_bf16(device: torch.device) -> bool:
-    """Whether bf16 products are native here; emulated ones are a hundred times slower."""
-    if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported())
-    return device.type == "cpu" and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+def faster_type(network: Network) -> str:
+    """What this machine computes such a network faster with."""
+    if network.device.type == "cuda":
+        return "bf16" if torch.cuda.is_bf16_supported() else "fp32"
+    if network.device.type != "cpu":
+        return "fp32"
+    found = processor.find_out()
+    _check("fp32")
+    kind = "lstm" if any(isinstance(part, LSTM) for part in network.modules()) else "linear"
+    return "fp32" if found.refusal else found.faster(kind, network.width)
+
+
+def dtype_of(name: str) -> torch.dtype:
+    """torch's type of a name that `choose` has given."""
+    return {"fp32": torch.float32, "bf16": torch.bfloat16}[name]
+
+
+def _check(name: str) -> None:
+    """Products that would kill the process are refused; those that are only slow are the user's choice."""
+    found = processor.find_out()
+    if not found.has_float32:
+        raise ConfigError(f"networks cannot be used here: {found.why}; try another version of torch")
+    if name == "bf16" and found.bf16 != "missing" and found.refusal:
+        raise ConfigError(f"'train.precision' is bf16, but {found.refusal}; set it to auto or fp32")
 
 
 def products_in(dtype: torch.dtype, device: torch.device) -> Callable[[], AbstractContextManager[None]]:

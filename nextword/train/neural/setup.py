@@ -18,7 +18,7 @@ from nextword.data.stream import Stream, check_length
 from nextword.models.network import Head, Network, NeuralLanguageModel
 from nextword.train.conditions import Conditions
 from nextword.train.ids import Text
-from nextword.train.neural import bptt
+from nextword.train.neural import bptt, precision
 from nextword.train.neural.held_out import HeldOut
 from nextword.train.neural.loop import Job
 from nextword.train.neural.precision import find_device
@@ -39,6 +39,8 @@ def prepare(
     train = cast(NeuralTrainSettings, settings.train)
     carry = bool(getattr(settings.model, "carry", True))
     network = build(settings, text, conditions)
+    products = precision.choose(train.precision, network, conditions.ranks)
+    train = train.model_copy(update={"precision": products})
     bptt.check(train.through_time, network, settings.family)
     if conditions.start is not None:
         yield from _warm(network, settings, text, conditions)

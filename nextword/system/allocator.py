@@ -7,9 +7,6 @@ and the page faults cost up to a third of the time. Three settings of its alloca
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
-from types import ModuleType
 
 # Names and numbers of <malloc.h>.
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
@@ -35,19 +32,3 @@ def keep_big_arrays() -> bool:
         return False
     mallopt.argtypes, mallopt.restype = (ctypes.c_int, ctypes.c_int), ctypes.c_int
     return all(mallopt(name, value) == 1 for name, value in _SETTINGS)
-
-
-class BeforeTorch(MetaPathFinder):
-    """Calls `keep_big_arrays` when torch is about to be loaded: count models keep their memory limit."""
-
-    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
-        """Finds nothing; only notices."""
-        if fullname == "torch":
-            sys.meta_path.remove(self)
-            keep_big_arrays()
-
-
-def prepare() -> None:
-    """For the command line program: as soon as a command needs torch, big arrays are kept."""
-    if "torch" not in sys.modules:
-        sys.meta_path.insert(0, BeforeTorch())

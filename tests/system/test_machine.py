@@ -2,7 +2,7 @@
 
 import pytest
 
-from nextword.core.machine import read_machine
+from nextword.system.machine import read_machine
 
 CPUINFO = "processor\t: 0\nflags\t\t: fpu sse avx2 avx512f avx512_bf16\n\nprocessor\t: 1\nflags\t\t: fpu\n"
 MEMINFO = "MemTotal:       16000 kB\nMemFree:         1000 kB\nMemAvailable:    8000 kB\n"
@@ -20,7 +20,6 @@ def test_memory_and_instructions_are_those_of_the_first_processor(tmp_path):
     found = written(tmp_path, {"proc/cpuinfo": CPUINFO, "proc/meminfo": MEMINFO})
     assert (found.memory, found.available, found.limit) == (16_384_000, 8_192_000, None)
     assert found.features == ("avx2", "avx512f", "avx512_bf16")
-    assert found.has_bf16
     assert found.quota is None
     assert found.usable == found.allowed >= 1
 

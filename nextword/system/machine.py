@@ -14,6 +14,11 @@ from pathlib import Path
 
 # Instructions that decide how quick products are, as Linux names them.
 FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "sve", "bf16")
+# Lines of /proc/cpuinfo that tell one processor from another; the others change from moment to moment.
+_IDENTITY = (
+    "vendor_id", "cpu family", "model", "model name", "stepping", "microcode", "flags",
+    "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision", "Features",
+)  # fmt: skip
 _ENOUGH = 1 << 60  # a limit of memory above this is none
 
 
@@ -34,11 +39,6 @@ class Machine:
     def usable(self) -> int:
         """Threads that are worth while."""
         return max(1, self.allowed if self.quota is None else min(self.allowed, round(self.quota)))
-
-    @property
-    def has_bf16(self) -> bool:
-        """Whether products of bf16 are native."""
-        return any(name.endswith("bf16") for name in self.features)
 
 
 def read_machine(root: Path = Path("/")) -> Machine:
@@ -73,13 +73,22 @@ def _memory(root: Path) -> dict[str, int]:
     return found
 
 
-def _features(root: Path) -> tuple[str, ...]:
+def describe_processor(root: Path = Path("/")) -> dict[str, str]:
+    """What the system says of the first processor: maker, model, stepping, microcode and all instructions."""
+    found: dict[str, str] = {}
     for line in _read(root / "proc/cpuinfo").split("\n"):
-        name, _, rest = line.partition(":")
-        if name.strip() in ("flags", "Features"):
-            there = set(rest.split())
-            return tuple(name for name in FEATURES if name in there)
-    return ()
+        name, _, rest = (part.strip() for part in line.partition(":"))
+        if name == "processor" and found:
+            break
+        if name in _IDENTITY:
+            found[name] = rest
+    return found or {"model name": platform.processor()}
+
+
+def _features(root: Path) -> tuple[str, ...]:
+    about = describe_processor(root)
+    there = (about.get("flags") or about.get("Features") or "").split()
+    return tuple(name for name in FEATURES if name in there)
 
 
 def _quota(root: Path) -> float | None:

@@ -1,0 +1,208 @@
+"""Which instructions really work on this processor, and whether bf16 or float32 products are faster.
+
+Found out once for each machine and version of torch, by a child process (`products`) that may die in our
+place, and remembered in the cache folder. CPUID is not enough: some hypervisors advertise AMX and do not let
+it be used, and where bf16 works it may still be the slower type.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from math import log
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from nextword.system import products
+from nextword.system.cache import cache_folder
+from nextword.system.machine import describe_processor
+
+LIMIT = "ONEDNN_MAX_CPU_ISA"  # the variable that limits oneDNN, torch's library of products
+LIMITS = ("", "AVX512_CORE_FP16", "AVX512_CORE", "AVX2")  # tried in this order; "": no limit; first AMX goes
+FASTER = 1.05  # bf16 has fewer digits: it must gain so much to be taken
+_OURS = "NEXTWORD_MAX_CPU_ISA"  # set beside LIMIT where we have set that, for the processes we start
+_OF_USERS = (LIMIT, "DNNL_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY")  # variables that change the answer
+_PATIENCE = 120.0  # seconds that the child may take, on a machine that does much else
+_FORM = 1  # of what is remembered
+
+Bf16 = Literal["works", "missing", "crashes", "unknown"]
+
+
+@dataclass(frozen=True)
+class Processor:
+    """What was found out."""
+
+    bf16: Bf16
+    limit: str = ""  # the value of LIMIT with which everything works
+    ratios: Mapping[str, float] = field(default_factory=dict)  # "linear 128" -> times as fast as float32
+    why: str = ""  # what happened, where something did
+    has_float32: bool = True
+
+    def faster(self, kind: str, width: int) -> str:
+        """The faster type, "bf16" or "fp32", for products of this kind (`products.TIMED`) and width."""
+        nearest = min(products.WIDTHS, key=lambda each: abs(log(each / max(1, width))))
+        return "bf16" if self.ratios.get(f"{kind} {nearest}", 0.0) >= FASTER else "fp32"
+
+    @property
+    def refusal(self) -> str:
+        """Why this process cannot use bf16; "" where it can."""
+        if self.bf16 != "works":
+            return self.why or f"bf16 products: {self.bf16}"
+        if self.limit and os.environ.get(_OURS) != self.limit:
+            return f"{self.why}, but torch was loaded before that"
+        return ""
+
+
+_answer: Processor | None = None  # as this process has found or read it
+
+
+def find_out(again: bool = False) -> Processor:
+    """What works here: as remembered, else by the child process. ``again``: not as remembered."""
+    global _answer
+    if again or known() is None:
+        _answer = _keep(_ask(), again)
+    assert _answer is not None
+    return _answer
+
+
+def known() -> Processor | None:
+    """What was found out before; None: nothing yet."""
+    global _answer
+    _answer = _answer or _recall()
+    return _answer
+
+
+def remember(found: Processor) -> None:
+    """Take this for the answer from now on."""
+    global _answer
+    _answer = _keep(found, again=True)
+
+
+def forget() -> None:
+    """In this process: read or find out anew when it is needed next."""
+    global _answer
+    _answer = None
+
+
+def prepare() -> str:
+    """Before torch is loaded: limit it to instructions that work. One sentence, where that is news."""
+    is_new = known() is None
+    found = find_out()
+    if found.limit and "torch" not in sys.modules:
+        os.environ[LIMIT] = os.environ[_OURS] = found.limit
+    return found.why if is_new and found.bf16 != "missing" else ""
+
+
+def place() -> Path:
+    """The file that holds the answer."""
+    name = hashlib.sha256(json.dumps(_identity(), sort_keys=True).encode()).hexdigest()[:32]
+    return cache_folder() / "processor" / f"{name}.json"
+
+
+def _identity() -> dict[str, Any]:
+    """What the answer depends on: machine, kernel, processor, torch, and limits that others have set."""
+    limits = {name: os.environ[name] for name in _OF_USERS if name in os.environ}
+    if limits.get(LIMIT) == os.environ.get(_OURS, ""):
+        del limits[LIMIT]
+    return {
+        "form": _FORM,
+        "machine": platform.node(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "processor": describe_processor(),
+        "torch": _torch_version(),
+        "limits": limits,
+    }
+
+
+def _torch_version() -> str:
+    try:
+        return version("torch")
+    except PackageNotFoundError:
+        return ""
+
+
+def _ask() -> Processor:
+    """Start the child and read its answer; whatever happens to it is an answer, too."""
+    if not _torch_version():
+        return Processor("unknown", why="torch is not installed")
+    environment = {name: value for name, value in os.environ.items() if name != _OURS}
+    if _OURS in os.environ:
+        environment.pop(LIMIT, None)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", products.__file__, *LIMITS],
+            capture_output=True, text=True, env=environment, timeout=_PATIENCE, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        return read_answer(json.loads(done.stdout.strip().rsplit("\n", 1)[-1]))
+    except subprocess.TimeoutExpired:
+        return Processor("unknown", why=f"bf16 products were tried and not done after {_PATIENCE:g} s")
+    except (OSError, LookupError, TypeError, ValueError):
+        return Processor("unknown", why="bf16 products could not be tried in a child process")
+
+
+def read_answer(attempts: list[dict[str, Any]]) -> Processor:
+    """From attempts under lower and lower limits to what is used: no lower limit than is needed."""
+    first, last = attempts[0], attempts[-1]
+    if last["reached"] != products.END:  # not even the lowest limit helps
+        works = next((each for each in attempts if not each["reached"].startswith("fp32")), None)
+        why = f"{_crash(first)} on this processor"
+        return Processor("crashes", works["limit"] if works else "", why=why, has_float32=works is not None)
+    missing = str(last["missing"])
+    if last is first:
+        return Processor("missing" if missing else "works", "", last["ratios"], missing)
+    if missing and first["reached"].startswith("bf16"):  # it crashes, or is not there
+        return Processor("crashes", why=f"{_crash(first)} on this processor")
+    why = f"{_crash(first)} on this processor unless {LIMIT}={last['limit']}, which nextword sets"
+    return Processor("missing" if missing else "works", last["limit"], last["ratios"], why)
+
+
+def _crash(attempt: Mapping[str, Any]) -> str:
+    """How an attempt ended: "bf16 products crash with SIGILL"."""
+    name = "float32" if attempt["reached"].startswith("fp32") else "bf16"
+    number = int(attempt["signal"])
+    known = number in signal.Signals.__members__.values()
+    return f"{name} products {f'crash with {signal.Signals(number).name}' if known else 'fail'}"
+
+
+def _recall() -> Processor | None:
+    """From the cache folder; what is damaged or of another machine is not there."""
+    try:
+        values = json.loads(place().read_text(encoding="utf-8"))
+        found = Processor(**values["found"])
+        ratios = {str(name): float(ratio) for name, ratio in found.ratios.items()}
+        is_sound = values["about"] == _identity() and found.bf16 in get_args(Bf16) and found.limit in LIMITS
+        return found if is_sound and ratios == found.ratios else None
+    except (OSError, AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _keep(found: Processor, again: bool) -> Processor:
+    """Write it, whole or not at all. Of two processes that asked at once, the first one's answer counts."""
+    text = json.dumps({"found": asdict(found), "about": _identity()}) + "\n"
+    path = place()
+    with suppress(OSError):  # a folder that cannot be written costs the time of the child again
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            if not again and (earlier := _recall()) is not None:
+                return earlier
+            os.replace(name, path)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(name)
+    return found
