@@ -98,22 +98,6 @@ def _top16(row_V: Array, bias_V: Array) -> Any:
 
 
 @njit(cache=True, fastmath=_SUMS)
-def _total(row_V: Array, bias_V: Array, top: Any) -> Any:
-    total = _ZERO
-    for v in range(len(row_V)):
-        total += _exp(row_V[v] + bias_V[v] - top)
-    return total
-
-
-@njit(cache=True, fastmath=_SUMS)
-def _total16(row_V: Array, bias_V: Array, top: Any) -> Any:
-    total = _ZERO
-    for v in range(len(row_V)):
-        total += _exp(_wide(row_V[v]) + bias_V[v] - top)
-    return total
-
-
-@njit(cache=True, fastmath=_SUMS)
 def _overwrite(row_V: Array, bias_V: Array, top: Any) -> Any:
     total = _ZERO
     for v in range(len(row_V)):
@@ -146,29 +130,10 @@ def _add16(grad_V: Array, row_V: Array, scale: Any) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def log_probs(logits_CV: Array, bias_V: Array, targets_C: Array, logp_C: Array) -> None:
-    """log p of each row's target; the logits stay as they are."""
-    for c in range(len(logits_CV)):
-        row_V, target = logits_CV[c], targets_C[c]
-        top = _top(row_V, bias_V)
-        logp_C[c] = row_V[target] + bias_V[target] - top - np.log(_total(row_V, bias_V, top))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def log_probs16(logits_CV: Array, bias_V: Array, targets_C: Array, logp_C: Array) -> None:
-    """`log_probs` of logits in bfloat16."""
-    for c in range(len(logits_CV)):
-        row_V, target = logits_CV[c], targets_C[c]
-        top = _top16(row_V, bias_V)
-        logit = _wide(row_V[target]) + bias_V[target]
-        logp_C[c] = logit - top - np.log(_total16(row_V, bias_V, top))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def gradients(
     logits_CV: Array, bias_V: Array, targets_C: Array, logp_C: Array, scale_C: Array, grad_V: Array
 ) -> None:
-    """`log_probs`; each row becomes s (p - one-hot), scale is 1/s, Σ (p - one-hot) is added to ``grad_V``."""
+    """log p of the targets; a row becomes s (p - one-hot), scale is 1/s, ``grad_V`` gets Σ (p - one-hot)."""
     for c in range(len(logits_CV)):
         row_V, target = logits_CV[c], targets_C[c]
         top = _top(row_V, bias_V)

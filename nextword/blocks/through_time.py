@@ -16,6 +16,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from nextword.blocks.cells import Activation
+from nextword.system.threads import for_steps
 
 
 def product_type(x: Tensor) -> torch.dtype:
@@ -96,9 +97,10 @@ class RNNFunction(torch.autograd.Function):
         with no_autocast(x_TBE):
             h_TBH = project(x_TBE, x_weight, bias, low)
             weight_HH, before_BH = h_weight.to(low).T, h_BH
-            for sum_BH in h_TBH.unbind(0):
-                add_product(sum_BH, before_BH, weight_HH)
-                before_BH = sigma.value_(sum_BH)
+            with for_steps(len(h_BH)):
+                for sum_BH in h_TBH.unbind(0):
+                    add_product(sum_BH, before_BH, weight_HH)
+                    before_BH = sigma.value_(sum_BH)
         ctx.save_for_backward(x_TBE, h_BH, x_weight, h_weight, h_TBH)
         ctx.low, ctx.sigma = low, sigma
         return h_TBH
@@ -113,10 +115,11 @@ class RNNFunction(torch.autograd.Function):
             weight_HH = turned(h_weight, ctx.low)
             g_BH = gradients[0][-1]
             steps = zip(d_TBH.unbind(0), (torch.zeros_like(h_BH), *gradients[0][:-1].unbind(0)), strict=True)
-            for d_BH, next_BH in reversed(list(steps)):
-                d_BH.mul_(g_BH)
-                g_BH = next_BH.clone()
-                add_product(g_BH, d_BH, weight_HH)
+            with for_steps(len(h_BH)):
+                for d_BH, next_BH in reversed(list(steps)):
+                    d_BH.mul_(g_BH)
+                    g_BH = next_BH.clone()
+                    add_product(g_BH, d_BH, weight_HH)
             before_TBH = torch.cat([h_BH[None], h_TBH[:-1]])
             dx, dx_weight, dbias = project_back(d_TBH, x_TBE, x_weight, ctx.low, ctx.needs_input_grad[0])
             return dx, g_BH, dx_weight, dbias, over_time(d_TBH, before_TBH, ctx.low), None
@@ -139,13 +142,14 @@ class LSTMFunction(torch.autograd.Function):
             h, c, tanh_c = h_SBH.unbind(0), c_SBH.unbind(0), tanh_TBH.unbind(0)
             i, f, new, o = (part_TBH.unbind(0) for part_TBH in gates_TBG.chunk(4, dim=-1))
             i_f = gates_TBG[..., : 2 * h_BH.shape[-1]].unbind(0)
-            for t, gates_BG in enumerate(gates_TBG.unbind(0)):
-                add_product(gates_BG, h[t], weight_HG)
-                i_f[t].sigmoid_()
-                new[t].tanh_()
-                o[t].sigmoid_()
-                torch.mul(f[t], c[t], out=c[t + 1]).addcmul_(i[t], new[t])
-                torch.mul(o[t], torch.tanh(c[t + 1], out=tanh_c[t]), out=h[t + 1])
+            with for_steps(len(h_BH)):
+                for t, gates_BG in enumerate(gates_TBG.unbind(0)):
+                    add_product(gates_BG, h[t], weight_HG)
+                    i_f[t].sigmoid_()
+                    new[t].tanh_()
+                    o[t].sigmoid_()
+                    torch.mul(f[t], c[t], out=c[t + 1]).addcmul_(i[t], new[t])
+                    torch.mul(o[t], torch.tanh(c[t + 1], out=tanh_c[t]), out=h[t + 1])
         ctx.save_for_backward(x_TBE, x_weight, h_weight, gates_TBG, h_SBH, c_SBH, tanh_TBH)
         ctx.low = low
         return h_SBH[1:], c_SBH[1:]
@@ -170,13 +174,14 @@ class LSTMFunction(torch.autograd.Function):
             nothing_BH, weight_GH = torch.zeros_like(dc_BH), turned(h_weight, ctx.low)
             earlier = (nothing_BH, *gradients[0].unbind(0))
             dc, to_c, f_, do_, d = (part.unbind(0) for part in (gradients[1], to_c_TBH, f, do, d_TBG))
-            for t in range(T - 1, -1, -1):
-                dc_BH = dc_BH.add(dc[t]).addcmul_(dh_BH, to_c[t])
-                do_[t].mul_(dh_BH)
-                from_c[t].mul_(dc_BH[:, None])
-                dc_BH = dc_BH * f_[t]
-                dh_BH = earlier[t].clone()
-                add_product(dh_BH, d[t], weight_GH)
+            with for_steps(h_SBH.shape[1]):
+                for t in range(T - 1, -1, -1):
+                    dc_BH = dc_BH.add(dc[t]).addcmul_(dh_BH, to_c[t])
+                    do_[t].mul_(dh_BH)
+                    from_c[t].mul_(dc_BH[:, None])
+                    dc_BH = dc_BH * f_[t]
+                    dh_BH = earlier[t].clone()
+                    add_product(dh_BH, d[t], weight_GH)
             dx, dx_weight, dbias = project_back(d_TBG, x_TBE, x_weight, ctx.low, ctx.needs_input_grad[0])
             return dx, dh_BH, dc_BH, dx_weight, dbias, over_time(d_TBG, h_SBH[:-1], ctx.low)
 
@@ -203,11 +208,12 @@ class GRUFunction(torch.autograd.Function):
             h, kept, r_u = h_SBH.unbind(0), kept_TBH.unbind(0), all_TBG[..., : 2 * H].unbind(0)
             r, u, new = (part_TBH.unbind(0) for part_TBH in all_TBG.chunk(3, dim=-1))
             gates_weight, content_weight = h_weight.to(low).T, new_weight.to(low).T
-            for t in range(T):
-                add_product(r_u[t], h[t], gates_weight)
-                r_u[t].sigmoid_()
-                add_product(new[t], torch.mul(r[t], h[t], out=kept[t]), content_weight)
-                torch.lerp(h[t], new[t].tanh_(), u[t], out=h[t + 1])
+            with for_steps(len(h_BH)):
+                for t in range(T):
+                    add_product(r_u[t], h[t], gates_weight)
+                    r_u[t].sigmoid_()
+                    add_product(new[t], torch.mul(r[t], h[t], out=kept[t]), content_weight)
+                    torch.lerp(h[t], new[t].tanh_(), u[t], out=h[t + 1])
         ctx.save_for_backward(x_TBE, x_weight, h_weight, new_weight, all_TBG, h_SBH, kept_TBH)
         ctx.low = low
         return h_SBH[1:]
@@ -231,12 +237,13 @@ class GRUFunction(torch.autograd.Function):
             earlier = (torch.zeros_like(h_SBH[0]), *gradients[0].unbind(0))
             r_, dr_, dnew_, gates = (part.unbind(0) for part in (r, dr, dnew, d_TBG[..., : 2 * H]))
             g_BH = earlier[T]
-            for t in range(T - 1, -1, -1):
-                u_new[t].mul_(g_BH[:, None])
-                through_BH = (dnew_[t].to(ctx.low) @ content_weight).to(g_BH.dtype)
-                dr_[t].mul_(through_BH)
-                g_BH = torch.addcmul(earlier[t], g_BH, keep[t]).addcmul_(through_BH, r_[t])
-                add_product(g_BH, gates[t], gates_weight)
+            with for_steps(h_SBH.shape[1]):
+                for t in range(T - 1, -1, -1):
+                    u_new[t].mul_(g_BH[:, None])
+                    through_BH = (dnew_[t].to(ctx.low) @ content_weight).to(g_BH.dtype)
+                    dr_[t].mul_(through_BH)
+                    g_BH = torch.addcmul(earlier[t], g_BH, keep[t]).addcmul_(through_BH, r_[t])
+                    add_product(g_BH, gates[t], gates_weight)
             dx, dx_weight, dbias = project_back(d_TBG, x_TBE, x_weight, ctx.low, ctx.needs_input_grad[0])
             dh_weight = over_time(d_TBG[..., : 2 * H], h_SBH[:-1], ctx.low)
             return dx, g_BH, dx_weight, dbias, dh_weight, over_time(dnew, kept_TBH, ctx.low)
@@ -265,11 +272,12 @@ class TorchGRUFunction(torch.autograd.Function):
             r_z, from_h_r_z = all_TBG[..., : 2 * H].unbind(0), from_h_TBG[..., : 2 * H].unbind(0)
             from_h_n = from_h_TBG[..., 2 * H :].unbind(0)
             r, z, n = (part_TBH.unbind(0) for part_TBH in all_TBG.chunk(3, dim=-1))
-            for t in range(T):
-                add_product(from_h[t], h[t], weight_HG)
-                r_z[t].add_(from_h_r_z[t]).sigmoid_()
-                n[t].addcmul_(r[t], from_h_n[t]).tanh_()
-                torch.lerp(n[t], h[t], z[t], out=h[t + 1])
+            with for_steps(len(h_BH)):
+                for t in range(T):
+                    add_product(from_h[t], h[t], weight_HG)
+                    r_z[t].add_(from_h_r_z[t]).sigmoid_()
+                    n[t].addcmul_(r[t], from_h_n[t]).tanh_()
+                    torch.lerp(n[t], h[t], z[t], out=h[t + 1])
         ctx.save_for_backward(x_TBE, x_weight, h_weight, all_TBG, from_h_TBG[..., 2 * H :], h_SBH)
         ctx.low = low
         return h_SBH[1:]
@@ -295,10 +303,11 @@ class TorchGRUFunction(torch.autograd.Function):
             weight_GH = turned(h_weight, ctx.low)
             g[T - 1].copy_(earlier[T])
             before = (torch.empty_like(h_SBH[0]), *g)
-            for t in range(T - 1, -1, -1):
-                gates[t].mul_(g[t][:, None])
-                torch.addcmul(earlier[t], g[t], z_[t], out=before[t])
-                add_product(before[t], d[t], weight_GH)
+            with for_steps(h_SBH.shape[1]):
+                for t in range(T - 1, -1, -1):
+                    gates[t].mul_(g[t][:, None])
+                    torch.addcmul(earlier[t], g[t], z_[t], out=before[t])
+                    add_product(before[t], d[t], weight_GH)
             dh_weight, dh_bias = over_time(d_TBG, h_SBH[:-1], ctx.low), d_TBG.flatten(0, 1).sum(0)
             torch.mul(g_TBH, to_n_TBH, out=dfrom_h_n)  # from here on d_TBG belongs to the words' products
             dx, dx_weight, dbias = project_back(d_TBG, x_TBE, x_weight, ctx.low, ctx.needs_input_grad[0])

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from nextword.system import machine
 from nextword.system.launch import launched
 
+FEW_ROWS = 8  # from so many rows on, a product of a step is worth sharing, whatever its width
 SPINS = 1000  # looks at a flag before a thread goes to sleep: 20 to 50 microseconds
 _POLICIES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "GOMP_CPU_AFFINITY", "OMP_PROC_BIND")
 
@@ -41,3 +42,8 @@ def using(threads: int) -> Iterator[int]:
         yield torch.get_num_threads()
     finally:
         torch.set_num_threads(before)
+
+
+def for_steps(rows: int) -> AbstractContextManager[object]:
+    """Around a loop over positions, each of them some products of so many rows: few rows are one thread's."""
+    return using(1) if rows < FEW_ROWS else nullcontext()
