@@ -21,7 +21,7 @@ from nextword.blocks.through_time import (
     TorchGRUFunction,
     product_type,
 )
-from nextword.system import processor
+from nextword.system import processor, threads
 
 
 def after_last(h_TBH: Tensor, h_BH: Tensor, lengths_B: Tensor | None) -> Tensor:
@@ -138,9 +138,10 @@ class LSTM(FastLayer, LSTMCell):
         x_to_gates, h_weight = self.x_to_gates, self.dropped(self.h_to_gates)
         if lengths_B is None and is_fused(x_TBE):
             weights = [x_to_gates.weight, h_weight, x_to_gates.bias, self.no_bias_G]
-            h_TBH, h_1BH, c_1BH = torch._VF.lstm(
-                x_TBE, (h_BH[None], c_BH[None]), weights, True, 1, 0.0, self.training, False, False
-            )
+            with threads.while_free(len(h_BH)):
+                h_TBH, h_1BH, c_1BH = torch._VF.lstm(
+                    x_TBE, (h_BH[None], c_BH[None]), weights, True, 1, 0.0, self.training, False, False
+                )
             return h_TBH, (h_1BH[0].to(h_BH.dtype), c_1BH[0].to(c_BH.dtype))
         h_TBH, c_TBH = LSTMFunction.apply(x_TBE, h_BH, c_BH, x_to_gates.weight, x_to_gates.bias, h_weight)  # type: ignore[no-untyped-call]
         return h_TBH, (after_last(h_TBH, h_BH, lengths_B), after_last(c_TBH, c_BH, lengths_B))

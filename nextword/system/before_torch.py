@@ -37,8 +37,9 @@ def prepare(tell: Callable[[str], None]) -> None:
 
 
 def make_ready(tell: Callable[[str], None]) -> None:
-    """Keep big arrays, wait briefly for other threads, and use only instructions that work."""
+    """Keep big arrays, let threads wait and run briefly, and use only instructions that work."""
     allocator.keep_big_arrays()
     threads.wait_briefly()
+    threads.ask_for_short_slices()
     if news := processor.prepare():
         tell(news)

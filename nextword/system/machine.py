@@ -58,8 +58,23 @@ def read_machine(root: Path = Path("/")) -> Machine:
 
 def allowed() -> int:
     """The processors this process may run on."""
+    return len(_allowed())
+
+
+def _allowed() -> set[int]:
     affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    return set(affinity(0)) if affinity is not None else set(range(os.cpu_count() or 1))
+
+
+def busy_seconds(root: Path = Path("/")) -> float | None:
+    """Seconds that the processors we may use have worked since the machine was started, for anybody."""
+    mine, total = {f"cpu{number}" for number in _allowed()}, None
+    for line in _read(root / "proc/stat").split("\n"):
+        name, *ticks = line.split(" ")
+        if name in mine:
+            user, nice, system, _idle, _waiting, *interrupts = (int(each) for each in ticks[:8])
+            total = (total or 0) + user + nice + system + sum(interrupts)
+    return None if total is None else total / os.sysconf("SC_CLK_TCK")
 
 
 def _memory(root: Path) -> dict[str, int]:

@@ -28,9 +28,10 @@ def test_news_of_the_processor_are_told(monkeypatch):
     told, done = [], []
     monkeypatch.setattr(allocator, "keep_big_arrays", lambda: done.append("memory"))
     monkeypatch.setattr(threads, "wait_briefly", lambda: done.append("threads"))
+    monkeypatch.setattr(threads, "ask_for_short_slices", lambda: done.append("slices"))
     monkeypatch.setattr(processor, "prepare", lambda: "bf16 products crash")
     before_torch.make_ready(told.append)
-    assert (told, done) == (["bf16 products crash"], ["memory", "threads"])
+    assert (told, done) == (["bf16 products crash"], ["memory", "threads", "slices"])
 
 
 @pytest.mark.parametrize("name", ["OMP_WAIT_POLICY", "GOMP_SPINCOUNT"])

@@ -16,7 +16,8 @@ from nextword.api.training import run
 from nextword.core.checkpoints import find_last
 from nextword.core.errors import ConfigError, DataError, RunError, TrainingError
 from nextword.core.events import Done
-from nextword.system import threads
+from nextword.system import processor, products, threads
+from nextword.system.processor import Processor
 from nextword.train.neural import clip
 
 SAVING = {"train.save_every": 4}
@@ -118,6 +119,39 @@ def test_changed_setting_is_refused_with_the_difference(change, words, killed, t
     shutil.copytree(killed, tmp_path / "r")
     with pytest.raises(ConfigError, match=words):
         finished(order(text, **SAVING, **change), tmp_path / "r", resume=True)
+
+
+FASTER = dict.fromkeys((f"{kind} {width}" for kind in products.TIMED for width in products.WIDTHS), 2.0)
+
+
+@pytest.mark.needs("bf16")
+@pytest.mark.parametrize("then", ["auto", "bf16"])
+@pytest.mark.parametrize(
+    "here", [Processor("crashes", why="bf16 products crash"), Processor("missing", why="emulated")]
+)
+def test_type_that_cannot_be_used_here_is_changed_on_request_only(here, then, text, tmp_path, monkeypatch):
+    asked, out = order(text, **SAVING, **{"train.precision": then}), tmp_path / "r"
+    monkeypatch.setattr(processor, "_answer", Processor("works", ratios=FASTER))
+    killed_after(4, asked, out)
+    monkeypatch.setattr(processor, "_answer", here)
+    with pytest.raises(ConfigError, match=r"begun with bf16 products, .* add --set train\.precision=fp32"):
+        finished(asked, out, resume=True)
+    made, notes = finished(order(text, **SAVING, **{"train.precision": "fp32"}), out, resume=True)
+    assert "products were bf16 before and are fp32 now, so digits differ from here on" in notes
+    assert made.facts.training["precision"] == "fp32"
+    assert made.facts.training["steps"] == 14
+
+
+@pytest.mark.needs("bf16")
+def test_chosen_type_is_a_setting_of_the_run_and_kept_on_resume(text, tmp_path, monkeypatch):
+    asked, out = order(text, **SAVING, **{"train.precision": "auto"}), tmp_path / "r"
+    monkeypatch.setattr(processor, "_answer", Processor("works", ratios=FASTER))
+    killed_after(4, asked, out)
+    monkeypatch.setattr(processor, "_answer", Processor("works", ratios=dict.fromkeys(FASTER, 0.5)))
+    made, notes = finished(asked, out, resume=True)
+    assert made.facts.training["precision"] == "bf16"
+    assert 'precision = "bf16"' in (out / "config.toml").read_text()
+    assert not any("digits" in note for note in notes)
 
 
 def test_another_tokenizer_or_family_is_refused(killed, text, tmp_path):
