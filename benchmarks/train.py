@@ -1,13 +1,14 @@
 """Training speed against loops in the manner of PyTorch's example and nanoGPT, `transformers` and `litgpt`.
 
     python benchmarks/train.py [--only lstm-200,lstm-650,lstm-200-adaptive,gpt-384,gpt-128,layers]
-                               [--rounds 5] [--seconds 6] [--batch 8] [--threads 0]
+                               [--rounds 5] [--seconds 6] [--batch 8] [--threads 0] [--types]
     python benchmarks/train.py --agree 150
 
 Everybody is a process of its own at stock settings; they take turns, and a figure is the median of the turns,
 in wall time and in CPU time (all threads). `of peak`: operations of the model's matrices a second, as a share
 of what a 2048 x 2048 product of float32 reaches in the same run; on a busy machine look at the share by CPU
-seconds. --agree: loss curves of our trainer and of plain loops with the same weights, settings and batches.
+seconds. --types: ours with each type of products forced, too. --agree: loss curves of our trainer and of
+plain loops with the same weights, settings and batches.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ GPT2 = [
 ROWS = ("lstm-200", "lstm-650", "lstm-200-adaptive", "lstm-650-adaptive", "gpt-384", "gpt-128", "layers")
 NAMES = {
     "example": "PyTorch example's loop", "nano": "nanoGPT's loop", "hugging": "transformers", "lit": "litgpt",
-    "ours": "nextword", "plain": "nextword, its own defaults",
+    "ours": "nextword", "plain": "nextword, its own defaults", "fp32": "nextword, float32 forced",
+    "bf16": "nextword, bf16 forced",
 }  # fmt: skip
 
 
@@ -112,8 +114,10 @@ class Bench:
         tasks = dict.fromkeys(["ours", *peers, "gemm"], task)
         if own_defaults:
             tasks["plain"] = replace(task, options=[o for o in task.options if o not in GPT2])
-        threads = self.args.threads
-        workers = {n: Worker("ours" if n == "plain" else n, each, threads) for n, each in tasks.items()}
+        for kind in ("fp32", "bf16") if self.args.types else ():
+            tasks[kind] = replace(task, options=[*task.options, f"train.precision={kind}"])
+        peer = dict.fromkeys(("plain", "fp32", "bf16"), "ours")
+        workers = {n: Worker(peer.get(n, n), each, self.args.threads) for n, each in tasks.items()}
         turns = dict.fromkeys(workers, 2)
         for name, worker in workers.items():
             first = worker.run(2)["wall"] / 2  # memory, kernels and threads are there afterwards
@@ -164,6 +168,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=6.0, help="of one turn")
     parser.add_argument("--threads", type=int, default=0, help="of everybody; 0: as each decides")
     parser.add_argument("--agree", type=int, default=0, metavar="STEPS", help="compare loss curves instead")
+    parser.add_argument("--types", action="store_true", help="force each type of products, too")
     parser.add_argument("--batch", type=int, default=8, help="rows of the GPT 6x384")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:

@@ -101,12 +101,13 @@ def free() -> int:
 def while_free(rows: int) -> AbstractContextManager[object]:
     """Around a loop over positions that gains from threads even with few rows, and loses much by waiting.
 
-    Only for work whose numbers are the same with any number of threads.
+    Not while something is learned: the last digit may depend on the number of threads.
     """
     import torch
 
     most = torch.get_num_threads()
-    return using(min(most, free())) if most > 1 and rows < FEW_ROWS else nullcontext()
+    is_fixed = most == 1 or rows >= FEW_ROWS or torch.is_grad_enabled()
+    return nullcontext() if is_fixed else using(min(most, free()))
 
 
 def for_steps(rows: int) -> AbstractContextManager[object]:

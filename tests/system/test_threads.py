@@ -32,13 +32,13 @@ def test_loops_of_few_rows_are_one_threads(monkeypatch):
 )
 def test_fused_loops_of_few_rows_take_what_is_free(free, rows, used, monkeypatch):
     monkeypatch.setattr(threads, "free", lambda: free)
-    with threads.while_free(rows):
+    with torch.no_grad(), threads.while_free(rows):
         assert torch.get_num_threads() == used
-    assert torch.get_num_threads() == 2
+    with threads.while_free(rows):
+        assert torch.get_num_threads() == 2  # while something is learned the number stays
 
 
-def test_fused_layer_gives_the_same_digits_with_any_number_of_threads(monkeypatch):
-    """What `while_free` relies on."""
+def test_fused_layer_reads_the_same_with_any_number_of_threads(monkeypatch):
     torch.manual_seed(0)
     layer, found = LSTM(96, 96), []
     x_TBE, state = torch.randn(50, 3, 96), (torch.randn(3, 96), torch.randn(3, 96))
@@ -47,7 +47,8 @@ def test_fused_layer_gives_the_same_digits_with_any_number_of_threads(monkeypatc
         with torch.no_grad():
             h_TBH, after = layer.read(x_TBE, state)
         found.append([h_TBH, *after])
-    assert all(torch.equal(one, two) for one, two in zip(*found, strict=True))
+    for one, two in zip(*found, strict=True):
+        torch.testing.assert_close(one, two, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("family", ["rnn", "gru", "gru-torch", "lstm"])
