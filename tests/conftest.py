@@ -65,7 +65,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for mark in item.iter_markers("needs"):
         missing = [tool for tool in mark.args if not _is_there(tool)]
         if missing:
-            pytest.skip(f"needs {', '.join(missing)}, which is not installed")
+            pytest.skip(f"needs {', '.join(missing)}, which is not there or does not work here")
 
 
 def _note_skip(report: pytest.TestReport | pytest.CollectReport) -> None:

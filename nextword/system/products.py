@@ -75,7 +75,7 @@ def attempt(torch: Any, tell: Callable[[str], None]) -> dict[str, Any]:
         except RuntimeError as error:
             if name == "fp32":
                 raise
-            return {"missing": str(error).split("\n", 1)[0], "ratios": {}}
+            return {"missing": str(error).split(".", 1)[0], "ratios": {}}
     times = seconds["bf16"] / seconds["fp32"]
     if times > _EMULATED:
         return {"missing": f"emulated, {times:.0f} times slower than float32", "ratios": {}}
