@@ -23,7 +23,7 @@ def test_links_and_files_that_are_named_are_there(document):
             assert (document.parent / link).exists(), link
     for name in re.findall(r"`((?:tests|configs)/[\w/.-]+)`", text):
         assert (ROOT / name).exists(), name
-    folders = "core|text|data|ngram|blocks|models|train|evaluate|decode|bench|lab"
+    folders = "core|system|text|data|ngram|blocks|models|train|evaluate|decode|bench|lab"
     for name in re.findall(rf"`((?:{folders})/[\w/.]+\.py)`", text):
         assert (ROOT / "nextword" / name).exists(), name
 
