@@ -89,7 +89,7 @@ def remember(found: Processor) -> None:
 
 
 def forget() -> None:
-    """In this process: read or find out anew when it is needed next."""
+    """In this process: read the file, or ask, when it is needed next."""
     global _answer
     _answer = None
 

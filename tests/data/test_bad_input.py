@@ -16,7 +16,7 @@ from nextword.data import opening, paths, readers, tables
 from nextword.data.readers import read
 from nextword.data.settings import DataSettings
 
-GZ = gzip.compress(b"hello world\n" * 1000)
+GZ = gzip.compress(b"hello world\n" * 1000, mtime=0)
 
 # name, content, what the message says after the file's name
 FILES: list[tuple[str, bytes, str]] = [
