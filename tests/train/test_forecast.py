@@ -6,6 +6,7 @@ import time
 import pytest
 
 from nextword.api import training
+from nextword.train import forecast
 from nextword.train.trial import count_weights
 
 LINES = "the cat sat on the mat\nthe dog sat on the log\na cat and a dog met\n"
@@ -53,7 +54,7 @@ def test_a_mixture_adds_up_its_parts(text):
 @pytest.mark.parametrize("model", ["window-tiny", "rnn-tiny", "lstm-tiny", "mingru-mini", "transformer-nano"])
 def test_time_and_memory_are_within_a_quarter(text, model, monkeypatch):
     """On a busy machine the time is another one each time, so it is asked for before and after."""
-    monkeypatch.setattr("nextword.train.forecast.process_start", time.monotonic)  # ours is the tests' process
+    monkeypatch.setattr(forecast, "process_start", time.monotonic)  # this process began long ago
     sets = {"train.steps": 120, "train.batch": 16, "train.length": 32, "model.dropout": 0.0}
     before = training.estimate(order(text, model, **sets))
     began = time.monotonic()
