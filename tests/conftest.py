@@ -92,5 +92,3 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for line in _broken:
         terminalreporter.write_line(f"skipped although its tool was prepared: {line}", red=True)
-
-

@@ -142,9 +142,7 @@ def _tune_bits(contest: Contest, trained: Trained) -> float | None:
     during = [bits for _, _, bits in curve(trained.metrics)]
     if during:
         return min(during)
-    return finite(
-        perplexity.evaluate(trained.model, trained.tokenizer, contest.tune.blocks()).bits_per_byte
-    )
+    return finite(perplexity.evaluate(trained.model, trained.tokenizer, contest.tune.blocks()).bits_per_byte)
 
 
 def _written(trained: Trained) -> list[str]:

@@ -43,9 +43,7 @@ def run_one(contest: Contest, entry: Entry, key: str) -> Generator[Event, None, 
     return measured(contest, saved.load(folder), row)
 
 
-def _train(
-    contest: Contest, entry: Entry, folder: Path
-) -> Generator[Event, None, tuple[float | None, bool]]:
+def _train(contest: Contest, entry: Entry, folder: Path) -> Generator[Event, None, tuple[float | None, bool]]:
     """Seconds from the text to the saved run (None: time over), and whether something was compiled.
 
     A network keeps its minutes itself; for a count model, which needs what it needs, they are a limit.

@@ -69,9 +69,7 @@ class FastLayer(Cell):
         after: CellState = self(x_BE, state)
         return after
 
-    def read_all(
-        self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None
-    ) -> tuple[Tensor, CellState]:
+    def read_all(self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None) -> tuple[Tensor, CellState]:
         """All positions at once."""
         raise NotImplementedError
 
@@ -79,9 +77,7 @@ class FastLayer(Cell):
 class RNN(FastLayer, RNNCell):
     """The vanilla recurrent layer."""
 
-    def read_all(
-        self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None
-    ) -> tuple[Tensor, CellState]:
+    def read_all(self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None) -> tuple[Tensor, CellState]:
         """All positions at once."""
         (h_BH,) = state
         x_to_h, h_weight = self.x_to_h, self.dropped(self.h_to_h)
@@ -130,9 +126,7 @@ class LSTM(FastLayer, LSTMCell):
         self._packed = None
         return super().train(mode)
 
-    def read_all(
-        self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None
-    ) -> tuple[Tensor, CellState]:
+    def read_all(self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None) -> tuple[Tensor, CellState]:
         """All positions at once; the fused layer tells the last cell alone, so ragged rows take our own."""
         h_BH, c_BH = state
         x_to_gates, h_weight = self.x_to_gates, self.dropped(self.h_to_gates)
@@ -150,9 +144,7 @@ class LSTM(FastLayer, LSTMCell):
 class GRU(FastLayer, GRUCell):
     """The slide's GRU layer."""
 
-    def read_all(
-        self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None
-    ) -> tuple[Tensor, CellState]:
+    def read_all(self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None) -> tuple[Tensor, CellState]:
         """All positions at once."""
         (h_BH,) = state
         gates, new = self.dropped(self.h_to_gates), self.dropped(self.h_to_new)
@@ -163,9 +155,7 @@ class GRU(FastLayer, GRUCell):
 class TorchGRU(FastLayer, TorchGRUCell):
     """The library's GRU layer."""
 
-    def read_all(
-        self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None
-    ) -> tuple[Tensor, CellState]:
+    def read_all(self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None) -> tuple[Tensor, CellState]:
         """All positions at once."""
         (h_BH,) = state
         x_to, h_weight, h_bias = self.x_to_gates, self.dropped(self.h_to_gates), self.h_to_gates.bias
@@ -176,9 +166,7 @@ class TorchGRU(FastLayer, TorchGRUCell):
 class MinGRU(FastLayer, MinGRUCell):
     """The minimal GRU layer: gates of all positions first, then a scan."""
 
-    def read_all(
-        self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None
-    ) -> tuple[Tensor, CellState]:
+    def read_all(self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None) -> tuple[Tensor, CellState]:
         """All positions at once."""
         (h_BH,) = state
         z_TBH, new_TBH = self.x_to_all(x_TBE).chunk(2, dim=-1)

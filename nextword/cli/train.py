@@ -28,9 +28,7 @@ def train(
     out: Annotated[
         str | None, typer.Option(metavar="RUN", help="The run's folder (default: runs/…).")
     ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(metavar="M", help="Time for the whole command.")
-    ] = None,
+    minutes: Annotated[float | None, typer.Option(metavar="M", help="Time for the whole command.")] = None,
     sets: Sets = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of everything random.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run; a finished one stays.")] = False,
@@ -53,9 +51,7 @@ def train(
         figures = training.estimate(order) if launched().is_first else {}
         show.as_json(figures) if json and figures else show.figures(figures)
         return
-    run = progress.follow(
-        training.run(order, out, resume=resume, overwrite=overwrite, began=process_start())
-    )
+    run = progress.follow(training.run(order, out, resume=resume, overwrite=overwrite, began=process_start()))
     if not launched().is_first:
         return
     if json:

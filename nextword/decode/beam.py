@@ -138,4 +138,3 @@ class Beam:
                 reason = text.reason if place == last else ""
                 found.append(Token(search.job.row + rank, word, logprob, reason=reason))
         return found
-

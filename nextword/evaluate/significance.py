@@ -35,9 +35,7 @@ class Test:
         return self.p_text if self.p_seeds is None else max(self.p_text, self.p_seeds)
 
 
-def against(
-    costs: Sequence[npt.ArrayLike], best: Sequence[npt.ArrayLike], sizes: npt.ArrayLike
-) -> Test:
+def against(costs: Sequence[npt.ArrayLike], best: Sequence[npt.ArrayLike], sizes: npt.ArrayLike) -> Test:
     """Compare two models by what the blocks of a text cost them; one row of ``costs`` a seed.
 
     ``sizes``: of the blocks, in the unit that `behind` is told in, such as bytes.

@@ -53,9 +53,7 @@ def by_word(
     return [(name, each + _spelling(tokenizer, name)) for name, each in zip(names, bits, strict=True)]
 
 
-def _tokens(
-    model: LanguageModel, tokenizer: Tokenizer, text: str
-) -> list[tuple[tuple[int, int], float]]:
+def _tokens(model: LanguageModel, tokenizer: Tokenizer, text: str) -> list[tuple[tuple[int, int], float]]:
     """Where each token of a text stands, counted in letters, and its log p; END is left out."""
     pieces = list(tokenizer.encode_blocks([Block(text.encode(), True)]))
     if not pieces:

@@ -28,9 +28,7 @@ from nextword.lab.small import Ints, Letters, read_letters, rows_of
 from nextword.system import threads
 from nextword.train.neural.randomness import INITIAL, seeded
 
-CLAIM = (
-    "Bidirectional RNNs are for taggers, classifiers and encoders; a language model is no BiLSTM. Why?"
-)
+CLAIM = "Bidirectional RNNs are for taggers, classifiers and encoders; a language model is no BiLSTM. Why?"
 HIDDEN, LENGTH = 64, 32
 
 

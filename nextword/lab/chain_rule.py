@@ -21,7 +21,7 @@ from nextword.lab.finding import Finding, Picture, cells, finish
 SLIDE = 'IITD-1 "Backpropagation for RNNs", XMU "Chain rule: interactive session"'
 CLAIM = (
     "The gradient of a repeated weight is the sum of the gradients of each time it appears; "
-    "∂h_t/∂w = Diag(σ') [h_{t-1} ⊗ I + W_h ∂h_{t-1}/∂w]: \"help me to verify it\"."
+    '∂h_t/∂w = Diag(σ\') [h_{t-1} ⊗ I + W_h ∂h_{t-1}/∂w]: "help me to verify it".'
 )
 SLIP = (
     "The slide prints h_{t-1} ⊗ I, which is d² × d and cannot be added to W_h ∂h/∂w (d × d²): "

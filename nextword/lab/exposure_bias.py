@@ -128,9 +128,7 @@ def _alone(text: Letters, real_BT: Ints) -> Ints:
 def _drift(written_BT: Floats, real_BT: Floats) -> tuple[float, float]:
     """How much worse the last third is than the first, beyond what real text does, and the p of it."""
     third = written_BT.shape[1] // 3
-    rise_B = [
-        part[:, -third:].mean(axis=1) - part[:, :third].mean(axis=1) for part in (written_BT, real_BT)
-    ]
+    rise_B = [part[:, -third:].mean(axis=1) - part[:, :third].mean(axis=1) for part in (written_BT, real_BT)]
     return float(np.mean(rise_B[0] - rise_B[1])), significance.sign_flips(rise_B[0] - rise_B[1])
 
 

@@ -118,4 +118,3 @@ def _parts(
         raise RunError(
             f"the text of the run '{run}' cannot be read again ({error}); train it where it can"
         ) from error
-

@@ -111,9 +111,7 @@ class RecurrentNetwork(Network):
         """These rows."""
         return pick(state, rows_B)
 
-    def read(
-        self, ids_BT: Tensor, state: State, lengths_B: Tensor | None = None
-    ) -> tuple[Tensor, State]:
+    def read(self, ids_BT: Tensor, state: State, lengths_B: Tensor | None = None) -> tuple[Tensor, State]:
         """Layer by layer, all positions of a layer at once; positions come first inside."""
         if ids_BT.shape[1] == 0:
             return torch.zeros(*ids_BT.shape, self.width, dtype=self.dtype, device=self.device), state

@@ -74,9 +74,7 @@ def test_gru_resets_before_the_product_as_on_the_slide():
     from_h = np.split(numbers(cell, "h_to_gates.weight") @ h, 2)
     r, u = sigmoid(from_h[0] + from_x[0]), sigmoid(from_h[1] + from_x[1])
     new = np.tanh(numbers(cell, "h_to_new.weight") @ (r * h) + from_x[2])
-    np.testing.assert_allclose(
-        cell(x_BE, (h_BH,))[0][0].detach().numpy(), (1 - u) * h + u * new, atol=1e-12
-    )
+    np.testing.assert_allclose(cell(x_BE, (h_BH,))[0][0].detach().numpy(), (1 - u) * h + u * new, atol=1e-12)
 
 
 def test_mingru_gates_look_at_the_word_alone():

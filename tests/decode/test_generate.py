@@ -101,8 +101,14 @@ def test_samples_follow_the_model_by_chi_square(table_model):
     assert counts[START] == 0
 
 
-@pytest.mark.parametrize("settings", [{"decode": "sample", "samples": 7, "top_p": 0.9, "temperature": 0.8},
-                                      {"decode": "beam", "n_best": 3}, {"decode": "greedy"}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"decode": "sample", "samples": 7, "top_p": 0.9, "temperature": 0.8},
+        {"decode": "beam", "n_best": 3},
+        {"decode": "greedy"},
+    ],
+)
 def test_results_do_not_depend_on_the_batch(table_model, settings):
     model = table_model(size=9, seed=5)
     prompts = [[3], [], [4, 5, 6]]

@@ -110,8 +110,13 @@ def test_draw_never_takes_a_word_of_probability_zero():
 @pytest.mark.parametrize("size", [7, 1000, 30_001])
 def test_adjusted_rows_are_bit_equal_in_any_batch(size):
     logp = normalise(np.random.default_rng(3).normal(size=(5, size)))
-    for adjust in (lambda x: temperature(x, 0.7), lambda x: top_k(x, 5), lambda x: top_p(x, 0.9),
-                   lambda x: typical(x, 0.9), normalise):
+    for adjust in (
+        lambda x: temperature(x, 0.7),
+        lambda x: top_k(x, 5),
+        lambda x: top_p(x, 0.9),
+        lambda x: typical(x, 0.9),
+        normalise,
+    ):
         together = adjust(logp)
         assert all(np.array_equal(adjust(logp[row : row + 1])[0], together[row]) for row in range(5))
 

@@ -92,7 +92,7 @@ def test_damage_anywhere_is_a_format_error(trained, small_file, place, bit, cut,
     (model, tokenizer), packed = trained(), small_file
     flipped = bytearray(packed)
     flipped[place % len(packed)] ^= 1 << bit
-    for damaged in (bytes(flipped), packed[:-1 - cut % len(packed)], packed + more + b"x", more):
+    for damaged in (bytes(flipped), packed[: -1 - cut % len(packed)], packed + more + b"x", more):
         with pytest.raises(FormatError):
             decompress(model, tokenizer, damaged, RUN)
 

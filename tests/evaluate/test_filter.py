@@ -235,8 +235,11 @@ def test_going_on_is_noted(tmp_path, text, scorer):
     next(event for event in events if isinstance(event, Progress))
     next(event for event in events if isinstance(event, Progress))
     events.close()
-    notes = [event for event in filter_lines(scorer, text, tmp_path / "out", FilterSettings(**SMALL))
-             if isinstance(event, Note)]
+    notes = [
+        event
+        for event in filter_lines(scorer, text, tmp_path / "out", FilterSettings(**SMALL))
+        if isinstance(event, Note)
+    ]
     assert "going on after" in notes[0].message
 
 

@@ -54,7 +54,6 @@ def random_table(size: int, seed: int, sharp: float = 1.0) -> np.ndarray:
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-
 def make_table_model(size: int = 7, seed: int = 0, packed: bool = True, sharp: float = 1.0) -> TableModel:
     """A model of a random table."""
     return (PackedTableModel if packed else TableModel)(random_table(size, seed, sharp))

@@ -118,9 +118,7 @@ RULES = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", ["sgd", "adamw", pytest.param("muon", marks=pytest.mark.needs("bf16"))]
-)
+@pytest.mark.parametrize("name", ["sgd", "adamw", pytest.param("muon", marks=pytest.mark.needs("bf16"))])
 def test_rule_agrees_with_torch_s(name):
     make_ours, make_theirs, error = RULES[name]
     with seeded(CPU, 3):
@@ -154,8 +152,7 @@ def test_orthogonal_has_singular_values_near_one():
 def test_every_optimizer_learns(name):
     model, given = network(), [batch(4, 8, 0)]
     settings = NeuralTrainSettings(
-        precision="fp32",
-        optimizer=name, rate=0.5 if name == "sgd" else 0.02, steps=40, momentum=0.5
+        precision="fp32", optimizer=name, rate=0.5 if name == "sgd" else 0.02, steps=40, momentum=0.5
     )
     state = begin(Job(model, settings, NoSource()))
     learner = Learner(settings, torch.float32, carries=False)
