@@ -312,7 +312,7 @@ def _load(name: str) -> tuple[Path, Vocabulary, Any, Walk]:
         zeros = {START: found.log10_start, UNKNOWN: unknown}
         model = NgramModel(found.trie, "arpa")
         return path, found.vocabulary, model, TrieWalk(found.trie, zeros)
-    from nextword.core.runnames import resolve
+    from nextword.store.names import resolve
     from nextword.train import saved
 
     folder = resolve(name)

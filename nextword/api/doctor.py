@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from nextword.api.events import quietly
-from nextword.core.disk import free_bytes
-from nextword.core.diskcheck import SCARCE, check_disk, nearest
 from nextword.core.errors import NextwordError
 from nextword.core.events import Done, Event, Progress, Stage
 from nextword.core.findings import Finding, note, ok, problem
-from nextword.core.runcheck import check_leftovers, check_run, runs_in
-from nextword.core.runnames import RUNS, resolve
 from nextword.core.sizes import show_size
+from nextword.store.check import check_leftovers, check_run, runs_in
+from nextword.store.disk import free_bytes
+from nextword.store.disk_check import SCARCE, check_disk, nearest
+from nextword.store.names import RUNS, resolve
 from nextword.system import processor
 from nextword.system.machine import Machine, read_machine
 

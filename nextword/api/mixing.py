@@ -17,13 +17,13 @@ from nextword.core import catalog, config
 from nextword.core.contracts import START, Tokenizer
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Measure, Note, Stage
-from nextword.core.newrun import check_target, new_run, real_path
-from nextword.core.runfolder import RunFolder
-from nextword.core.runnames import default_name, mark_latest
 from nextword.evaluate.streams import Stream
 from nextword.models.members import Attached, Member
 from nextword.models.mixing import SavedMixture
 from nextword.models.mixture import MixtureSettings, tune_weights
+from nextword.store.names import default_name, mark_latest
+from nextword.store.reading import RunFolder
+from nextword.store.writing import check_target, new_run, real_path
 from nextword.train import saved
 from nextword.train.facts import collect
 from nextword.train.memories import Joined, Joining, Wanted

@@ -8,12 +8,12 @@ from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from nextword.core import config
-from nextword.core.checkpoints import Checkpoint, find_last
 from nextword.core.errors import ConfigError
 from nextword.core.events import Event, Note
-from nextword.core.manifest import MANIFEST
-from nextword.core.newrun import check_target, real_path
-from nextword.core.runfolder import open_run
+from nextword.store.checkpoints import Checkpoint, find_last
+from nextword.store.manifest import MANIFEST
+from nextword.store.reading import open_run
+from nextword.store.writing import check_target, real_path
 from nextword.train.budget import Clock
 from nextword.train.ranks import Ranks
 from nextword.train.resume import flat, pack_sets, read_asked, seconds_used, unpack_sets

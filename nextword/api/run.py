@@ -18,12 +18,13 @@ from nextword.api.results import Next, Score, Text, Token
 from nextword.core.contracts import START, UNKNOWN, Block, LanguageModel, Tokenizer
 from nextword.core.errors import DataError
 from nextword.core.printable import markup
-from nextword.core.runfolder import new_run, open_run
 from nextword.evaluate import compress as packing
 from nextword.evaluate.evidence import TokenEvidence, evidence
 from nextword.evaluate.report import Report
 from nextword.evaluate.streams import Stream
 from nextword.models.distributions import as_numpy
+from nextword.store.reading import open_run
+from nextword.store.writing import new_run
 from nextword.train import saved
 from nextword.train.brief import brief
 from nextword.train.facts import Facts

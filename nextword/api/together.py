@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 
-from nextword.core import replace
 from nextword.core.errors import ConfigError
-from nextword.core.newrun import NewRun, real_path
-from nextword.core.unfinished import FOLDER, checkpoints_in
+from nextword.store import replace
+from nextword.store.unfinished import FOLDER, checkpoints_in
+from nextword.store.writing import NewRun, real_path
 from nextword.system.launch import Launch
 from nextword.train.ranks import Ranks
 from nextword.train.settings import RunSettings, is_neural

@@ -11,9 +11,9 @@ from nextword.core import catalog, config
 from nextword.core.contracts import Tokenizer
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note, Progress, Stage
-from nextword.core.runnames import resolve
 from nextword.data.corpora import DEFAULT
 from nextword.data.settings import DataSettings
+from nextword.store.names import resolve
 from nextword.text.compare import measure
 from nextword.text.files import load_tokenizer
 from nextword.text.fit import check_tokenizer, fit_tokenizer, tokenizer_from_file

@@ -14,11 +14,12 @@ from nextword.api.run import Run, load
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note
-from nextword.core.manifest import MANIFEST
-from nextword.core.newrun import NewRun, check_target, new_run, tidy
-from nextword.core.runfolder import open_run
-from nextword.core.runnames import default_name, mark_latest, resolve
+from nextword.store.manifest import MANIFEST
+from nextword.store.names import default_name, mark_latest, resolve
+from nextword.store.reading import open_run
+from nextword.store.writing import NewRun, check_target, new_run, tidy
 from nextword.system.launch import Launch, launched
+from nextword.system.signals import Stop
 from nextword.train import saved
 from nextword.train.auto import choose
 from nextword.train.budget import Clock
@@ -31,7 +32,6 @@ from nextword.train.ranks import Ranks
 from nextword.train.resume import go_on
 from nextword.train.settings import RunSettings, from_toml, is_neural, plan
 from nextword.train.source import Source
-from nextword.train.stopping import Stop
 
 DEFAULT_CORPUS = "sotu"
 _DEVICES = ("auto", "cpu")

@@ -10,12 +10,12 @@ from typing import Any
 from nextword.api.events import finish
 from nextword.api.run import Run, load
 from nextword.core import config
-from nextword.core.disk import translate
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.events import Done, Event, Note, Stage
 from nextword.evaluate.dynamic import DynamicStream, needs_network
 from nextword.evaluate.perplexity import evaluate as measure
 from nextword.evaluate.report import Report
+from nextword.store.disk import translate
 from nextword.train.source import Source
 
 ENDING = ".nwz"

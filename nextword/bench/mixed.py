@@ -19,11 +19,11 @@ from nextword.bench.measure import measured
 from nextword.bench.rows import Row
 from nextword.core.contracts import START
 from nextword.core.events import Event, Stage
-from nextword.core.newrun import new_run
-from nextword.core.runfolder import RunFolder
 from nextword.evaluate.streams import Stream
 from nextword.models.mixing import SavedMixture
 from nextword.models.mixture import MixtureSettings, tune_weights
+from nextword.store.reading import RunFolder
+from nextword.store.writing import new_run
 from nextword.train import saved
 from nextword.train.facts import collect
 from nextword.train.saved import Trained

@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nextword.core.disk import translate
-from nextword.core.manifest import MANIFEST
 from nextword.evaluate.signature import version
+from nextword.store.disk import translate
+from nextword.store.manifest import MANIFEST
 from nextword.train.settings import RunSettings
 
 _FOLDER = "rows"

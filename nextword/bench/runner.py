@@ -14,7 +14,7 @@ from nextword.bench.rows import Row
 from nextword.bench.tokenizers import with_file
 from nextword.core.errors import TrainingError
 from nextword.core.events import Done, Event, Note, Stage
-from nextword.core.newrun import new_run
+from nextword.store.writing import new_run
 from nextword.train import saved
 from nextword.train.budget import Clock
 from nextword.train.conditions import Conditions

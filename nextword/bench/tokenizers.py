@@ -13,9 +13,9 @@ from pathlib import Path
 from nextword.bench.contest import Contest
 from nextword.bench.entries import Entry
 from nextword.core import catalog
-from nextword.core.disk import translate
 from nextword.core.errors import NextwordError
 from nextword.core.events import Event, Stage
+from nextword.store.disk import translate
 from nextword.text.files import load_tokenizer
 from nextword.text.fit import fit_tokenizer
 from nextword.train.budget import Clock

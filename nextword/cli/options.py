@@ -29,7 +29,7 @@ def _set_debug(value: bool) -> bool:
 
 def complete_run(incomplete: str) -> list[str]:
     """Names of runs, for the shell."""
-    from nextword.core.runnames import list_runs
+    from nextword.store.names import list_runs
 
     return [name for name in ["latest", *(run.name for run in list_runs())] if name.startswith(incomplete)]
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from nextword.core.contracts import Array, LanguageModel, Tokenizer
 from nextword.core.events import Event
-from nextword.core.runfolder import NewRun, RunFolder
 from nextword.core.settings import Settings
+
+if TYPE_CHECKING:
+    from nextword.store.reading import RunFolder
+    from nextword.store.writing import NewRun
 
 
 @dataclass(frozen=True)

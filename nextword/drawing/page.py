@@ -15,8 +15,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from nextword.core.disk import translate
 from nextword.core.printable import markup, printable
+from nextword.store.disk import translate
 
 Cell = str | int | float | bool | None
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nextword.core.disk import translate
 from nextword.drawing.elements import width_of, words
 from nextword.drawing.page import style
+from nextword.store.disk import translate
 
 _PARTS = re.compile(r'<svg [^>]*viewBox="0 0 (\d+) (\d+)"[^>]*>(?:<title>.*?</title>)?(.*)</svg>', re.DOTALL)
 _LINE = 17.0

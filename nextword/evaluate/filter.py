@@ -23,7 +23,6 @@ from pydantic import Field
 from nextword.core.contracts import Block, LanguageModel, Tokenizer
 from nextword.core.errors import DataError
 from nextword.core.events import Done, Event, Note, Progress, Stage
-from nextword.core.replace import locked
 from nextword.core.settings import Settings
 from nextword.data.encoding import TextChecker
 from nextword.data.opening import read_bytes
@@ -32,6 +31,7 @@ from nextword.data.settings import DataSettings
 from nextword.evaluate.lines import line_batches
 from nextword.evaluate.progress import ScoreLog, count_lines, fingerprint, kept_bytes, whole_lines
 from nextword.evaluate.rules import Rule, Scores
+from nextword.store.replace import locked
 
 Array = np.ndarray[Any, np.dtype[Any]]
 PIECE = 1 << 20

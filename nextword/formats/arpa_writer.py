@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from nextword.core.disk import translate, write_all
 from nextword.core.errors import DamagedError
 from nextword.formats.arpa_lines import fixed_point, show_lines
 from nextword.formats.gz import GzipJoiner
 from nextword.ngram.arrays import Trie
+from nextword.store.disk import translate, write_all
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SMALL = 200_000  # so many n-grams are written in plain Python, which needs no compiled kernel

@@ -14,10 +14,10 @@ from typing import Any
 from nextword.core import catalog
 from nextword.core.errors import NextwordError
 from nextword.core.events import Done, Event, Note, Stage
-from nextword.core.runnames import RUNS
 from nextword.drawing.page import Page, Table
 from nextword.lab.finding import Finding, add, command_line
 from nextword.lab.fitting import DoesNotFit
+from nextword.store.names import RUNS
 
 PAGE = "all.html"
 NAME = "all"  # what the command line calls them together

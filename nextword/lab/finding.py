@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from nextword.core.events import Done, Event
-from nextword.core.runnames import RUNS
 from nextword.drawing.page import Cell, Page, Table
 from nextword.lab.blanks import Exercise
+from nextword.store.names import RUNS
 
 
 @dataclass(frozen=True)

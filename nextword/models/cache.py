@@ -18,9 +18,9 @@ from pydantic import Field
 from torch import Tensor
 
 from nextword.core.contracts import Tokenizer
-from nextword.core.runfolder import RunFolder
 from nextword.core.settings import Settings
 from nextword.models.memory import Witness
+from nextword.store.reading import RunFolder
 
 HELD = 1 << 22  # products of features that are held at once
 

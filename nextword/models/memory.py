@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from nextword.core.contracts import Array, State, Tokenizer
-from nextword.core.runfolder import RunFolder
 from nextword.core.settings import Settings
+from nextword.store.reading import RunFolder
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ from torch.overrides import TorchFunctionMode
 
 from nextword.core.contracts import LanguageModel, Tokenizer
 from nextword.core.errors import DamagedError
-from nextword.core.runfolder import NewRun, RunFolder
 from nextword.core.settings import Settings
 from nextword.models.network import Network, NeuralLanguageModel
+from nextword.store.reading import RunFolder
+from nextword.store.writing import NewRun
 
 WEIGHTS = "model.safetensors"
 

@@ -14,10 +14,10 @@ import numpy.typing as npt
 from pydantic import Field
 
 from nextword.core.contracts import START, UNKNOWN, Array, State, Tokenizer
-from nextword.core.runfolder import RunFolder
 from nextword.core.settings import Settings
 from nextword.models.distributions import Floats, as_numpy
 from nextword.models.memory import Part, Witness
+from nextword.store.reading import RunFolder
 
 Ints = npt.NDArray[np.int64]
 NOTHING = -1  # where no word stands

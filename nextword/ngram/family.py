@@ -12,11 +12,12 @@ from nextword.core.contracts import LanguageModel, Tokenizer
 from nextword.core.errors import DamagedError
 from nextword.core.events import Event
 from nextword.core.family import Budget
-from nextword.core.runfolder import NewRun, RunFolder
 from nextword.ngram import estimation
 from nextword.ngram.arrays import Trie
 from nextword.ngram.model import NgramModel
 from nextword.ngram.settings import NgramSettings
+from nextword.store.reading import RunFolder
+from nextword.store.writing import NewRun
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _FACTS = "ngram.json"

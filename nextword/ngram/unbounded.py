@@ -24,7 +24,6 @@ from nextword.core.contracts import END, START, LanguageModel, Tokenizer
 from nextword.core.errors import ConfigError, DamagedError
 from nextword.core.events import Done, Event, Note, Stage
 from nextword.core.family import Budget
-from nextword.core.runfolder import NewRun, RunFolder
 from nextword.core.settings import Settings
 from nextword.core.sizes import show_size
 from nextword.ngram import suffix
@@ -33,6 +32,8 @@ from nextword.ngram.smoothing.estimate import predictable
 from nextword.ngram.smoothing.interpolated import WittenBell
 from nextword.ngram.suffix import SuffixArray
 from nextword.ngram.suffix_walk import Matches, UnboundedState, walk
+from nextword.store.reading import RunFolder
+from nextword.store.writing import NewRun
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Mixing = Literal["absolute", "witten-bell", "none"]

@@ -19,10 +19,10 @@ from typing import Any
 from nextword.core.contracts import Encoded
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Stage
-from nextword.core.newrun import new_run
-from nextword.core.runfolder import NewRun, RunFolder, open_run
 from nextword.models.mixing import SavedMixture
 from nextword.models.mixture import MixtureSettings
+from nextword.store.reading import RunFolder, open_run
+from nextword.store.writing import NewRun, new_run
 from nextword.train import facts, saved, sizes
 from nextword.train.calibrate import in_time
 from nextword.train.conditions import Conditions

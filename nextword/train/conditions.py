@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from nextword.system.signals import Stop
 from nextword.train.budget import Clock
 from nextword.train.ranks import Ranks
-from nextword.train.stopping import Stop
 
 if TYPE_CHECKING:
     from nextword.train.keeping import Keeper

@@ -18,8 +18,8 @@ from typing import Any
 from nextword.core.contracts import Encoded, LanguageModel
 from nextword.core.events import Done, Event, Measure, Note, Stage
 from nextword.core.family import Budget
-from nextword.core.runfolder import NewRun
 from nextword.evaluate.perplexity import evaluate
+from nextword.store.writing import NewRun
 from nextword.train import facts
 from nextword.train.calibrate import in_time
 from nextword.train.conditions import Conditions

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nextword.core.checkpoints import Checkpoint, Checkpoints
 from nextword.core.contracts import Tokenizer
 from nextword.core.errors import DamagedError, RunError
 from nextword.core.events import Event, Note
-from nextword.core.newrun import NewRun
+from nextword.store.checkpoints import Checkpoint, Checkpoints
+from nextword.store.writing import NewRun
+from nextword.system.memory import serialized
 from nextword.text.files import load_tokenizer
 from nextword.train.budget import Clock
-from nextword.train.enough import serialized
 from nextword.train.ids import Text
 from nextword.train.ranks import Ranks
 from nextword.train.settings import RunSettings

@@ -9,9 +9,9 @@ from nextword.core.contracts import Encoded, LanguageModel
 from nextword.core.errors import RunError
 from nextword.core.events import Done, Event, Measure
 from nextword.core.family import Budget
+from nextword.system.memory import enough_memory
 from nextword.train.calibrate import calibrate
 from nextword.train.conditions import Conditions
-from nextword.train.enough import enough_memory
 from nextword.train.ids import Text
 from nextword.train.ranks import Ranks
 from nextword.train.settings import RunSettings, changed, from_toml

@@ -18,13 +18,13 @@ from nextword.core import catalog, config
 from nextword.core.contracts import START, Tokenizer
 from nextword.core.errors import ConfigError
 from nextword.core.events import Event, Note, Stage
-from nextword.core.newrun import new_run
-from nextword.core.runfolder import RunFolder, open_run
 from nextword.core.settings import Settings
 from nextword.evaluate.streams import Stream
 from nextword.models.members import Attached, Member, network_of
 from nextword.models.memory import Kind
 from nextword.models.mixture import tune_weights
+from nextword.store.reading import RunFolder, open_run
+from nextword.store.writing import new_run
 from nextword.train.weighing import HeldOut
 
 TRIED = 50_000  # first words of the held-out text on which settings are tried

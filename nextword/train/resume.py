@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from nextword.core.checkpoints import Checkpoint
 from nextword.core.config import Typed
 from nextword.core.errors import ConfigError, DamagedError
+from nextword.store.checkpoints import Checkpoint
 from nextword.system import processor
 from nextword.train.keeping import BEGUN, CONFIG, NUMBERS
 from nextword.train.settings import RunSettings, changed, from_toml

@@ -11,8 +11,9 @@ from typing import Any
 
 from nextword.core.contracts import LanguageModel, Tokenizer
 from nextword.core.errors import ConfigError, DamagedError, FormatError
-from nextword.core.runfolder import NewRun, RunFolder, open_run
-from nextword.core.runnames import resolve
+from nextword.store.names import resolve
+from nextword.store.reading import RunFolder, open_run
+from nextword.store.writing import NewRun
 from nextword.text.files import load_tokenizer
 from nextword.train import facts as training
 from nextword.train.card import card
@@ -81,7 +82,7 @@ def load_folder(folder: RunFolder) -> Trained:
 
 def fingerprint(folder: RunFolder) -> str:
     """The hash of what a run computes: two trainings that gave the same model have the same one."""
-    from nextword.core.manifest import Manifest
+    from nextword.store.manifest import Manifest
 
     files = {name: record for name, record in folder.manifest.files.items() if Path(name).name not in _ABOUT}
     return Manifest(files, 0).fingerprint

@@ -12,7 +12,7 @@ from nextword.bench.contest import enter
 from nextword.bench.rows import Row, ranked
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.events import Note
-from nextword.core.manifest import MANIFEST
+from nextword.store.manifest import MANIFEST
 
 MODELS = ("ngram-mle", "ngram-stupid", "ngram-add", "ngram")
 

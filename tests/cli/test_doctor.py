@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from nextword.api import doctor as checks
-from nextword.core import diskcheck
+from nextword.store import disk_check
 from nextword.system.machine import Machine
 
 
@@ -109,19 +109,19 @@ def test_small_container_is_told_what_to_set():
     ("free", "level"), [(None, "note"), (1_000, "problem"), (10**9, "note"), (10**12, "ok")]
 )
 def test_room_on_the_disk(free, level, tmp_path, monkeypatch):
-    monkeypatch.setattr(diskcheck, "free_bytes", lambda folder: free)
-    first, second = diskcheck.check_disk("runs", tmp_path)
+    monkeypatch.setattr(disk_check, "free_bytes", lambda folder: free)
+    first, second = disk_check.check_disk("runs", tmp_path)
     assert first.level == level
     assert second.level == "ok"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_disk_that_cannot_be_written_or_locked(tmp_path, monkeypatch):
-    monkeypatch.setattr(diskcheck, "fsync_file", _refuse)
-    assert list(diskcheck.check_disk("runs", tmp_path))[1].text.endswith("choose a folder you may write to")
+    monkeypatch.setattr(disk_check, "fsync_file", _refuse)
+    assert list(disk_check.check_disk("runs", tmp_path))[1].text.endswith("choose a folder you may write to")
     monkeypatch.undo()
-    monkeypatch.setattr(diskcheck.replace, "_try_lock", lambda descriptor: True)
-    assert "has no locks" in list(diskcheck.check_disk("runs", tmp_path))[1].text
+    monkeypatch.setattr(disk_check.replace, "_try_lock", lambda descriptor: True)
+    assert "has no locks" in list(disk_check.check_disk("runs", tmp_path))[1].text
 
 
 def _refuse(path):

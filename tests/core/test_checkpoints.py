@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from nextword.core import checkpoints, disk, newrun
-from nextword.core.checkpoints import Checkpoints, find_last
 from nextword.core.errors import RunError
-from nextword.core.newrun import check_target, new_run
-from nextword.core.runfolder import open_run
+from nextword.store import checkpoints, disk, writing
+from nextword.store.checkpoints import Checkpoints, find_last
+from nextword.store.reading import open_run
+from nextword.store.writing import check_target, new_run
 
 FILES = ("state.bin", "numbers.json")
 
@@ -151,7 +151,7 @@ def _name(descriptor):
 @pytest.mark.needs("strace")
 def test_order_of_system_calls_is_that_of_the_protocol(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from nextword.core.checkpoints import Checkpoints\n"
+        "import sys; from pathlib import Path; from nextword.store.checkpoints import Checkpoints\n"
         "with Checkpoints(Path(sys.argv[1]), '00000001').writing(10) as new: new.write('a.bin', b'a')\n"
     )
     trace = tmp_path / "trace"
@@ -212,4 +212,4 @@ def test_exchange_that_died_between_its_renames_is_repaired_for_unfinished_train
         assert last(run) == 10
         raise_nothing = True
     assert raise_nothing
-    assert newrun.MANIFEST in os.listdir(run)
+    assert writing.MANIFEST in os.listdir(run)

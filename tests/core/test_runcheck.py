@@ -4,10 +4,10 @@ import os
 
 import pytest
 
-from nextword.core import replace
-from nextword.core.checkpoints import Checkpoints
-from nextword.core.newrun import new_run
-from nextword.core.runcheck import check_leftovers, check_run, runs_in
+from nextword.store import replace
+from nextword.store.check import check_leftovers, check_run, runs_in
+from nextword.store.checkpoints import Checkpoints
+from nextword.store.writing import new_run
 
 
 def write(path):

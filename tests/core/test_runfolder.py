@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextword.core import disk, replace
 from nextword.core.errors import DamagedError, RunError
-from nextword.core.manifest import LARGE, MANIFEST
-from nextword.core.newrun import new_run
-from nextword.core.runfolder import RunFolder, check_target, open_run
-from nextword.core.runnames import default_name, latest, list_runs, mark_latest, resolve
+from nextword.store import disk, replace
+from nextword.store.manifest import LARGE, MANIFEST
+from nextword.store.names import default_name, latest, list_runs, mark_latest, resolve
+from nextword.store.reading import RunFolder, open_run
+from nextword.store.writing import check_target, new_run
 
 
 def write(path: Path, version: int = 1, overwrite: bool = False, size: int = 100) -> None:
@@ -245,7 +245,7 @@ def test_every_kind_of_damage_is_an_error_that_names_the_file(run: Path, name: s
     ],
 )
 def test_a_forged_manifest_is_refused(run: Path, change: dict[str, object]) -> None:
-    from nextword.core.manifest import _check
+    from nextword.store.manifest import _check
 
     body = json.loads((run / MANIFEST).read_bytes()) | change
     if "check" not in change:
@@ -688,7 +688,7 @@ def test_huge_manifests_and_files_that_cannot_be_read_are_named(
         with pytest.raises(RunError, match="cannot be read \\(Permission denied\\)"):
             call()
     monkeypatch.undo()
-    monkeypatch.setattr("nextword.core.manifest._MAX_MANIFEST", 10)
+    monkeypatch.setattr("nextword.store.manifest._MAX_MANIFEST", 10)
     with pytest.raises(DamagedError, match="has more than 10 bytes"):
         open_run(run)
 

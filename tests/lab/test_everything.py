@@ -10,10 +10,10 @@ import pytest
 from nextword.api import comparing
 from nextword.core import catalog
 from nextword.core.events import Done, Note
-from nextword.core.newrun import new_run
 from nextword.core.printable import markup
 from nextword.lab import everything, fitting
 from nextword.lab.finding import Finding
+from nextword.store.writing import new_run
 from nextword.train import saved
 from nextword.train.fit import fit
 from nextword.train.settings import plan

@@ -11,8 +11,8 @@ import pytest
 from nextword.core import catalog
 from nextword.core.errors import ConfigError, RunError
 from nextword.core.events import Done, Progress, Stage
-from nextword.core.newrun import new_run
 from nextword.lab import fitting
+from nextword.store.writing import new_run
 from nextword.train import saved
 from nextword.train.fit import fit
 from nextword.train.settings import plan

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from nextword.core import catalog
 from nextword.core.contracts import END, START, UNKNOWN, Block, Carrier, LanguageModel
 from nextword.core.errors import ConfigError, DamagedError
-from nextword.core.runfolder import new_run, open_run
 from nextword.evaluate import compress as packing
 from nextword.evaluate.perplexity import evaluate
 from nextword.models.mixture import Mixture
 from nextword.models.network import NeuralLanguageModel
 from nextword.ngram.estimation import build
 from nextword.ngram.settings import NgramSettings
+from nextword.store.reading import open_run
+from nextword.store.writing import new_run
 from nextword.text.fit import fit_tokenizer
 from nextword.text.settings import TextSettings
 

@@ -14,9 +14,10 @@ from nextword.core.contracts import END, START, LanguageModel, PackedScorer
 from nextword.core.errors import ConfigError, DamagedError, NextwordError
 from nextword.core.events import Done
 from nextword.core.family import Budget, Family
-from nextword.core.runfolder import new_run, open_run
 from nextword.ngram import unbounded
 from nextword.ngram.unbounded import FAMILY, UnboundedSettings
+from nextword.store.reading import open_run
+from nextword.store.writing import new_run
 
 V = 6
 FILES = ["ids", "order", "shared", "starts", "marks", "seconds"]

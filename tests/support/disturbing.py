@@ -19,7 +19,7 @@ import torch
 from killing import child, ended, weights
 
 from nextword.core import catalog
-from nextword.core.checkpoints import find_last
+from nextword.store.checkpoints import find_last
 
 MODEL = "lstm"
 STEPS = ("--set", "train.steps=60")

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nextword.core.checkpoints import Checkpoints, find_last
+from nextword.store.checkpoints import Checkpoints, find_last
 
 CALLS = ("open", "write", "fsync", "mkdir", "rename", "replace", "unlink", "rmdir")
 

@@ -8,10 +8,10 @@ import pytest
 from nextword.core.contracts import Block
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done
-from nextword.core.newrun import new_run
 from nextword.data.settings import DataSettings
 from nextword.evaluate.perplexity import evaluate
 from nextword.models.mixture import Mixture
+from nextword.store.writing import new_run
 from nextword.train import saved
 from nextword.train.blend import part_settings
 from nextword.train.budget import Clock

@@ -15,9 +15,9 @@ from small_disks import fill, read_only, small_disk
 from small_trainings import TEXT, disturbed, files, finished, has_checkpoint, killed_after, notes_of, order
 
 from nextword.api.training import run
-from nextword.core import checkpoints, replace
-from nextword.core.checkpoints import find_last
 from nextword.core.errors import RunError
+from nextword.store import checkpoints, replace
+from nextword.store.checkpoints import find_last
 from nextword.train.neural.saving import Saves
 
 SAVING = {"train.save_every": 4}

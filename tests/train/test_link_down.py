@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from nextword.core.checkpoints import find_last
+from nextword.store.checkpoints import find_last
 
 SMALL = {
     "model.hidden": 16, "model.layers": 1, "train.batch": 4, "train.length": 8, "train.threads": 1,

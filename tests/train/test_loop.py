@@ -15,12 +15,12 @@ from nextword.core.events import Done, Measure, Note, Stage, Step, Valid
 from nextword.data.batches import Batch
 from nextword.data.stream import Columns
 from nextword.models.network import NeuralLanguageModel
+from nextword.system.signals import Stop
 from nextword.train.budget import Clock
 from nextword.train.neural import loop
 from nextword.train.neural.held_out import HeldOut
 from nextword.train.neural.randomness import seeded
 from nextword.train.neural_settings import NeuralTrainSettings
-from nextword.train.stopping import Stop
 
 V = 9
 

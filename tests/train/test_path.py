@@ -5,7 +5,7 @@ import pytest
 
 from nextword.core.errors import ConfigError, DamagedError
 from nextword.core.events import Done, Measure, Progress, Stage
-from nextword.core.runfolder import new_run
+from nextword.store.writing import new_run
 from nextword.train import saved
 from nextword.train.estimate import estimate
 from nextword.train.facts import Facts, from_json

@@ -12,7 +12,7 @@ import nextword
 from nextword.api.training import Order, run
 from nextword.core.errors import ConfigError, RunError
 from nextword.core.events import Done, Measure, Note
-from nextword.core.replace import locked, sibling_name
+from nextword.store.replace import locked, sibling_name
 from nextword.train import saved
 
 # An epoch has an odd number of batches then, so that its edge falls within an update.
@@ -174,7 +174,7 @@ def test_folder_that_is_deleted_on_the_way_is_made_again(text, tmp_path):
 
 
 def test_checkpoint_that_cannot_be_written_is_told_once_and_the_training_goes_on(text, tmp_path, monkeypatch):
-    from nextword.core import disk
+    from nextword.store import disk
 
     free = disk.free_bytes
     monkeypatch.setattr(disk, "free_bytes", lambda folder: 99)

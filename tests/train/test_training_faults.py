@@ -13,9 +13,9 @@ import torch
 from small_trainings import TEXT, disturbed, files, finished, killed_after, order
 
 from nextword.api.training import run
-from nextword.core.checkpoints import find_last
 from nextword.core.errors import ConfigError, DataError, RunError, TrainingError
 from nextword.core.events import Done
+from nextword.store.checkpoints import find_last
 from nextword.system import processor, products, threads
 from nextword.system.processor import Processor
 from nextword.train.neural import clip

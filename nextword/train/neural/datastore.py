@@ -15,11 +15,11 @@ import numpy as np
 from nextword.core.contracts import Carrier
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.events import Event, Progress, Stage
-from nextword.core.newrun import NewRun
 from nextword.data.stream import Stream
 from nextword.models.nearest import build_index
 from nextword.models.neighbours import INDEX, KEYS, WORDS, NeighboursSettings
 from nextword.models.network import NeuralLanguageModel
+from nextword.store.writing import NewRun
 from nextword.train.neural.features import read_rows
 
 _LARGEST = {"float16": 65504.0, "float32": 3.4e38}

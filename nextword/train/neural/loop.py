@@ -14,6 +14,7 @@ from nextword.core.events import Done, Event, Measure, Note, Stage, Step
 from nextword.data.batches import Batch, Batches
 from nextword.models.network import Network, NeuralLanguageModel
 from nextword.system import threads
+from nextword.system.signals import Stop
 from nextword.train.budget import Clock, saving_seconds
 from nextword.train.neural import averaging, faults, precision
 from nextword.train.neural.engines import make_engine
@@ -27,7 +28,6 @@ from nextword.train.neural.saving import Saves
 from nextword.train.neural.state import TrainingState
 from nextword.train.neural_settings import NeuralTrainSettings
 from nextword.train.ranks import Ranks
-from nextword.train.stopping import Stop
 
 
 @dataclass

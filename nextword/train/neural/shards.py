@@ -16,10 +16,10 @@ from safetensors import safe_open
 from torch import Tensor
 
 from nextword.core.errors import DamagedError, NextwordError, RunError
-from nextword.core.manifest import FileRecord
-from nextword.core.newrun import NewRun
-from nextword.core.runfolder import RunFolder
-from nextword.train.enough import serialized
+from nextword.store.manifest import FileRecord
+from nextword.store.reading import RunFolder
+from nextword.store.writing import NewRun
+from nextword.system.memory import serialized
 from nextword.train.neural.engines import Engine
 from nextword.train.neural.state import TrainingState
 

@@ -11,14 +11,14 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from nextword.core import replace
-from nextword.core.checkpoints import DAMAGED, TEMPORARY, Found, find_last
 from nextword.core.errors import RunError
 from nextword.core.findings import Finding, note, ok, problem
-from nextword.core.manifest import MANIFEST
-from nextword.core.runfolder import open_run
 from nextword.core.sizes import show_size
-from nextword.core.unfinished import FOLDER, checkpoints_in
+from nextword.store import replace
+from nextword.store.checkpoints import DAMAGED, TEMPORARY, Found, find_last
+from nextword.store.manifest import MANIFEST
+from nextword.store.reading import open_run
+from nextword.store.unfinished import FOLDER, checkpoints_in
 
 _LEFT = re.compile(r"\.(?P<name>.+)\.(?:lock|(?P<kind>new|old)-\d+-[0-9a-f]{16})")
 

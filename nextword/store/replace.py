@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from nextword.core.disk import fsync_folder
 from nextword.core.errors import RunError
-from nextword.core.manifest import MANIFEST
-from nextword.core.unfinished import checkpoints_in
+from nextword.store.disk import fsync_folder
+from nextword.store.manifest import MANIFEST
+from nextword.store.unfinished import checkpoints_in
 
 try:
     import fcntl

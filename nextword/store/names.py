@@ -13,9 +13,9 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from nextword.core import replace
 from nextword.core.errors import RunError
-from nextword.core.manifest import MANIFEST, read_manifest
+from nextword.store import replace
+from nextword.store.manifest import MANIFEST, read_manifest
 
 RUNS = Path("runs")
 _POINTER = ".latest"

@@ -1,7 +1,7 @@
 """The run folder: checked when it is opened, written whole or not at all.
 
 "Nobody detects bit rot": one flipped bit in a common checkpoint loads in silence. Here sizes and small files
-are verified on every load and large arrays on request. `new_run` and `check_target` are `newrun`'s.
+are verified on every load and large arrays on request.
 """
 
 from __future__ import annotations
@@ -13,14 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from nextword.core import replace
-from nextword.core.disk import check_space
 from nextword.core.errors import DamagedError, RunError
-from nextword.core.manifest import MANIFEST, Manifest, check_file, read_manifest
-from nextword.core.newrun import NewRun, check_target, new_run, real_path, translating
-from nextword.core.unfinished import checkpoints_in
-
-__all__ = ["NewRun", "RunFolder", "check_space", "check_target", "new_run", "open_run"]
+from nextword.store import replace
+from nextword.store.manifest import MANIFEST, Manifest, check_file, read_manifest
+from nextword.store.unfinished import checkpoints_in
+from nextword.store.writing import real_path, translating
 
 _READERS = 2
 

@@ -19,9 +19,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from nextword.core import disk, replace
 from nextword.core.errors import RunError
-from nextword.core.manifest import (
+from nextword.store import disk, replace
+from nextword.store.manifest import (
     CHUNK,
     MANIFEST,
     FileRecord,
@@ -31,8 +31,8 @@ from nextword.core.manifest import (
     read_manifest,
     safe_name,
 )
-from nextword.core.runnames import RUNS, mark_latest
-from nextword.core.unfinished import FOLDER, checkpoints_in
+from nextword.store.names import RUNS, mark_latest
+from nextword.store.unfinished import FOLDER, checkpoints_in
 
 _WRITERS = 2
 

@@ -8,11 +8,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from nextword.core import replace
-from nextword.core.disk import free_bytes, fsync_file
 from nextword.core.errors import NextwordError
 from nextword.core.findings import Finding, note, ok, problem
 from nextword.core.sizes import show_size
+from nextword.store import replace
+from nextword.store.disk import free_bytes, fsync_file
 
 SCARCE, _TIGHT = 200_000_000, 2_000_000_000  # bytes free: too little, and little
 _SLOW = 1.0  # seconds to keep a small file

@@ -14,12 +14,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nextword.core import disk, replace
 from nextword.core.errors import RunError
-from nextword.core.manifest import read_manifest
-from nextword.core.newrun import NewRun
-from nextword.core.runfolder import RunFolder, open_run
-from nextword.core.unfinished import FOLDER, NAME, checkpoints_in
+from nextword.store import disk, replace
+from nextword.store.manifest import read_manifest
+from nextword.store.reading import RunFolder, open_run
+from nextword.store.unfinished import FOLDER, NAME, checkpoints_in
+from nextword.store.writing import NewRun
 
 LAST = "LAST"
 KEPT = 2  # the newest ones; each holds the best weights, too
