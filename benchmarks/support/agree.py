@@ -15,12 +15,12 @@ from torch import Tensor, nn
 
 from nextword.core.config import parse_sets
 from nextword.core.events import Done, Measure
-from nextword.data.batches import NOT_COUNTED
+from nextword.data.batches.batch import NOT_COUNTED
+from nextword.data.source import Source
 from nextword.train.conditions import Conditions
 from nextword.train.ids import encode
 from nextword.train.neural import loop, setup
 from nextword.train.settings import plan
-from nextword.train.source import Source
 
 SETTINGS = [
     "train.optimizer=adamw", "train.weight_decay=0", "train.schedule=constant", "train.warmup=0",

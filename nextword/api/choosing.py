@@ -14,7 +14,7 @@ from nextword.core import config
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.events import Event
 from nextword.core.sizes import show_size
-from nextword.data.opening import read_bytes
+from nextword.data.files import read_bytes
 from nextword.data.paths import resolve
 from nextword.evaluate import rescore as ordering
 from nextword.evaluate.filter import Filtered, FilterSettings, Scorer, filter_lines

@@ -17,6 +17,7 @@ from nextword.core import catalog, config
 from nextword.core.contracts import START, Tokenizer
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Measure, Note, Stage
+from nextword.data.source import Source
 from nextword.evaluate.streams import Stream
 from nextword.models.members import Attached, Member
 from nextword.models.mixing import SavedMixture
@@ -29,7 +30,6 @@ from nextword.train.facts import collect
 from nextword.train.memories import Joined, Joining, Wanted
 from nextword.train.saved import Trained
 from nextword.train.settings import RunSettings, TrainSettings
-from nextword.train.source import Source
 from nextword.train.weighing import HeldOut
 
 Name = str | os.PathLike[str]

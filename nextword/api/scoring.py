@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from nextword.api.results import Score
 from nextword.api.run import load
 from nextword.core import config
+from nextword.data.source import Source
 from nextword.evaluate.evidence import each_evidence
 from nextword.evaluate.lines import LineScore, score_lines
-from nextword.train.source import Source
 
 if TYPE_CHECKING:
     from nextword.api.run import Run

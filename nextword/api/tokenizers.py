@@ -13,12 +13,12 @@ from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note, Progress, Stage
 from nextword.data.corpora import DEFAULT
 from nextword.data.settings import DataSettings
+from nextword.data.source import Source
 from nextword.store.names import resolve
 from nextword.text.compare import measure
 from nextword.text.files import load_tokenizer
 from nextword.text.fit import check_tokenizer, fit_tokenizer, tokenizer_from_file
 from nextword.text.settings import TextSettings
-from nextword.train.source import Source
 
 _SHOWN = 12
 

@@ -14,6 +14,8 @@ from nextword.api.run import Run, load
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note
+from nextword.data.source import Source
+from nextword.data.split import TooShort, hold_out
 from nextword.store.manifest import MANIFEST
 from nextword.store.names import default_name, mark_latest, resolve
 from nextword.store.reading import open_run
@@ -26,12 +28,10 @@ from nextword.train.budget import Clock
 from nextword.train.conditions import Conditions
 from nextword.train.estimate import estimate as guess
 from nextword.train.fit import fit
-from nextword.train.holdout import TooShort, hold_out
 from nextword.train.keeping import Keeper
 from nextword.train.ranks import Ranks
 from nextword.train.resume import go_on
 from nextword.train.settings import RunSettings, from_toml, is_neural, plan
-from nextword.train.source import Source
 
 DEFAULT_CORPUS = "sotu"
 _DEVICES = ("auto", "cpu")

@@ -12,11 +12,11 @@ from nextword.api.run import Run, load
 from nextword.core import config
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.events import Done, Event, Note, Stage
+from nextword.data.source import Source
 from nextword.evaluate.dynamic import DynamicStream, needs_network
 from nextword.evaluate.perplexity import evaluate as measure
 from nextword.evaluate.report import Report
 from nextword.store.disk import translate
-from nextword.train.source import Source
 
 ENDING = ".nwz"
 

@@ -18,11 +18,11 @@ import numpy as np
 from nextword.bench.entries import Entry, entries
 from nextword.core.errors import ConfigError
 from nextword.data.corpora import DEFAULT
+from nextword.data.source import Names, Source
+from nextword.data.split import divide, hold_out
 from nextword.evaluate import spans
 from nextword.evaluate.lines import LineCutter
-from nextword.train.holdout import divide, hold_out
 from nextword.train.settings import RunSettings
-from nextword.train.source import Names, Source
 
 Array = np.ndarray[Any, np.dtype[Any]]
 MOST_HELD = 2_000_000  # bytes that are measured where networks take part and nobody asks for more

@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from nextword.core.contracts import Block
 from nextword.core.errors import DataError
 from nextword.core.events import Note
-from nextword.data.encoding import Fail, TextChecker, stop
-from nextword.data.opening import GZIP, open_binary, read_bytes
+from nextword.data.charset import Fail, TextChecker, stop
+from nextword.data.files import GZIP, open_binary, read_bytes
 from nextword.data.paths import Source, resolve
 from nextword.data.settings import DataSettings
 

@@ -13,7 +13,7 @@ from typing import Any
 from nextword.core.catalog import nearest
 from nextword.core.contracts import Block
 from nextword.core.errors import DataError
-from nextword.data.encoding import TextChecker
+from nextword.data.charset import TextChecker
 from nextword.data.paths import Source
 from nextword.data.settings import DataSettings
 

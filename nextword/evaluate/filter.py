@@ -24,8 +24,8 @@ from nextword.core.contracts import Block, LanguageModel, Tokenizer
 from nextword.core.errors import DataError
 from nextword.core.events import Done, Event, Note, Progress, Stage
 from nextword.core.settings import Settings
-from nextword.data.encoding import TextChecker
-from nextword.data.opening import read_bytes
+from nextword.data.charset import TextChecker
+from nextword.data.files import read_bytes
 from nextword.data.paths import STDIN, Source
 from nextword.data.settings import DataSettings
 from nextword.evaluate.lines import line_batches

@@ -19,7 +19,7 @@ from nextword.blocks.embeddings import Embedding
 from nextword.blocks.states import ZeroStart
 from nextword.core.catalog import find
 from nextword.core.events import Event, Progress, Stage
-from nextword.data.windows import Windows
+from nextword.data.batches.windows import Windows
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, bars, lines
 from nextword.lab import fitting

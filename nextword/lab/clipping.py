@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator
 import numpy as np
 
 from nextword.core.events import Event, Stage
-from nextword.data.windows import Windows
+from nextword.data.batches.windows import Windows
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Guide, Series, lines, number
 from nextword.lab import fitting

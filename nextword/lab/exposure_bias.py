@@ -13,7 +13,7 @@ import numpy as np
 
 from nextword.core.contracts import END, START, LanguageModel
 from nextword.core.events import Event, Progress, Stage
-from nextword.data.windows import Windows
+from nextword.data.batches.windows import Windows
 from nextword.decode.generate import collect, generate
 from nextword.decode.settings import DecodeSettings
 from nextword.drawing.page import Table

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from nextword.blocks.states import map_state
 from nextword.core.events import Event, Progress, Stage
-from nextword.data.windows import Windows
+from nextword.data.batches.windows import Windows
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, lines
 from nextword.lab import fitting, texts

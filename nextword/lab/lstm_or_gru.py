@@ -14,7 +14,7 @@ import numpy as np
 from torch import nn
 
 from nextword.core.events import Event, Stage
-from nextword.data.windows import Windows
+from nextword.data.batches.windows import Windows
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, bars, lines
 from nextword.evaluate import significance

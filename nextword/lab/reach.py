@@ -14,7 +14,7 @@ import numpy as np
 
 from nextword.core.contracts import LanguageModel
 from nextword.core.events import Event, Progress, Stage
-from nextword.data.batches import NOT_COUNTED, Batch
+from nextword.data.batches.batch import NOT_COUNTED, Batch
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Guide, Series, lines
 from nextword.lab import texts

@@ -18,9 +18,10 @@ import torch
 from nextword.core.contracts import START, Block, LanguageModel
 from nextword.core.errors import TrainingError
 from nextword.core.events import Done, Event, Measure, Progress, Stage
-from nextword.data.batches import Batch, Batches
+from nextword.data.batches.batch import Batch, Batches
 from nextword.data.corpora import DEFAULT
 from nextword.data.settings import DataSettings
+from nextword.data.source import Source
 from nextword.models.distributions import as_numpy
 from nextword.models.network import Head, Network, NeuralLanguageModel
 from nextword.text.characters import CharacterTokenizer
@@ -30,7 +31,6 @@ from nextword.train.neural.loop import Job, Outcome
 from nextword.train.neural.randomness import INITIAL, seeded
 from nextword.train.neural_settings import NeuralTrainSettings
 from nextword.train.settings import RunSettings, plan
-from nextword.train.source import Source
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -14,8 +14,8 @@ from nextword.core.events import Event, Stage
 from nextword.data.corpora import DEFAULT
 from nextword.data.paths import STDIN
 from nextword.data.settings import DataSettings
+from nextword.data.split import Part, hold_out, whole_names
 from nextword.train import saved
-from nextword.train.holdout import Part, hold_out, whole_names
 from nextword.train.ids import encode
 from nextword.train.saved import Trained
 from nextword.train.settings import plan

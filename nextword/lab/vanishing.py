@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from nextword.core.events import Event, Stage
-from nextword.data.batches import Batches
-from nextword.data.windows import Windows
+from nextword.data.batches.batch import Batches
+from nextword.data.batches.windows import Windows
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Guide, Series, lines
 from nextword.lab import fitting, reach, texts

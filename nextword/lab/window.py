@@ -13,7 +13,7 @@ import numpy as np
 
 from nextword.core.contracts import END, START, LanguageModel
 from nextword.core.events import Event, Stage
-from nextword.data.batches import NOT_COUNTED, Batch
+from nextword.data.batches.batch import NOT_COUNTED, Batch
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Guide, Series, bars, lines
 from nextword.evaluate import significance

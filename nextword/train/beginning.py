@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from nextword.core.contracts import Block
 from nextword.core.sizes import show_size
-from nextword.train.source import Source
+from nextword.data.source import Source
 
 
 class Beginning(Source):

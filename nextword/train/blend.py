@@ -19,6 +19,7 @@ from typing import Any
 from nextword.core.contracts import Encoded
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Stage
+from nextword.data.source import Source
 from nextword.models.mixing import SavedMixture
 from nextword.models.mixture import MixtureSettings
 from nextword.store.reading import RunFolder, open_run
@@ -31,7 +32,6 @@ from nextword.train.learn import Metrics, learn_neural
 from nextword.train.pieces import Draft, count, cut_best, with_held_out
 from nextword.train.saved import Trained
 from nextword.train.settings import RunSettings, changed, is_neural, plan
-from nextword.train.source import Source
 from nextword.train.weighing import HeldOut, Weighed, weigh
 
 MIXING = 0.04  # of the time: measuring the parts on the held-out text, and weighing them

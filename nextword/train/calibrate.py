@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nextword.core.events import Event, Measure, Note, Stage
+from nextword.data.source import Source
 from nextword.models.ladders import Rung, ladder
 from nextword.train import sizes
 from nextword.train.beginning import Beginning
@@ -19,7 +20,6 @@ from nextword.train.budget import Clock
 from nextword.train.conditions import Conditions
 from nextword.train.ids import Text
 from nextword.train.settings import RunSettings, changed
-from nextword.train.source import Source
 from nextword.train.trial import Trial, Weights, count_weights, threads_worth_trying, try_steps
 
 _SHARE = 0.08  # of the time, for trials

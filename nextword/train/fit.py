@@ -18,6 +18,7 @@ from typing import Any
 from nextword.core.contracts import Encoded, LanguageModel
 from nextword.core.events import Done, Event, Measure, Note, Stage
 from nextword.core.family import Budget
+from nextword.data.source import Source
 from nextword.evaluate.perplexity import evaluate
 from nextword.store.writing import NewRun
 from nextword.train import facts
@@ -28,7 +29,6 @@ from nextword.train.learn import Metrics, learn_counts, learn_neural
 from nextword.train.limits import SpreadSettings
 from nextword.train.saved import CONFIG, Trained
 from nextword.train.settings import RunSettings, is_neural
-from nextword.train.source import Source
 
 _VALID = ("tokens", "perplexity", "word_perplexity", "bits_per_byte", "unknown_rate")
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from nextword.core.events import Event
+from nextword.data.source import Source
 from nextword.text.subwords import default_size
 from nextword.train.beginning import Beginning
 from nextword.train.budget import LEAVING, process_start
@@ -20,7 +21,6 @@ from nextword.train.calibrate import calibrate, in_time
 from nextword.train.conditions import Conditions
 from nextword.train.ids import Text, encode
 from nextword.train.settings import RunSettings, changed
-from nextword.train.source import Source
 from nextword.train.trial import count_weights, try_steps
 
 _SAMPLE = 3_000_000  # bytes that are cut into pieces to see how many there are

@@ -18,10 +18,10 @@ from nextword.core.contracts import Array, Encoded, Tokenizer
 from nextword.core.errors import DataError
 from nextword.core.events import Event, Note, Progress, Stage
 from nextword.data.packed import packed, packed_key
+from nextword.data.source import Source
 from nextword.text.fit import fit_tokenizer, vocabulary_note
 from nextword.train.facts import DataFacts
 from nextword.train.settings import RunSettings
-from nextword.train.source import Source
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ import numpy as np
 from nextword.core.contracts import Encoded
 from nextword.core.events import Event, Note, Stage
 from nextword.core.family import Budget
+from nextword.data.source import Source
 from nextword.train import facts
 from nextword.train.conditions import Conditions
 from nextword.train.ids import Text, encode
 from nextword.train.learn import Metrics, learn_counts
 from nextword.train.saved import Trained
 from nextword.train.settings import RunSettings, is_neural
-from nextword.train.source import Source
 from nextword.train.weighing import HeldOut, log_probs
 
 

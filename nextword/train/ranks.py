@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from nextword.data.batches import NOT_COUNTED, Batch
+from nextword.data.batches.batch import NOT_COUNTED, Batch
 
 
 class Ranks:

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from nextword.core.contracts import START, Carrier, Encoded, LanguageModel
 from nextword.core.events import Event, Measure, Note, Stage
-from nextword.data.batches import generator
-from nextword.data.stream import Stream as Words
+from nextword.data.batches.batch import generator
+from nextword.data.batches.stream import Stream as Words
 from nextword.evaluate.streams import Stream, gathered
 from nextword.models.distributions import as_numpy
 from nextword.models.mixture import Tuned, tune_weights

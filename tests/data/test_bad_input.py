@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from nextword.core.errors import DataError, MissingPart
-from nextword.data import opening, paths, readers, tables
+from nextword.data import files, paths, readers, tables
 from nextword.data.readers import read
 from nextword.data.settings import DataSettings
 
@@ -138,7 +138,7 @@ def test_a_file_that_may_not_be_read_is_said(tmp_path: Path, monkeypatch: pytest
     def refuse(*args: Any) -> Any:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(opening, "open", refuse, raising=False)
+    monkeypatch.setattr(files, "open", refuse, raising=False)
     with pytest.raises(
         DataError, match=r"secret\.txt: this file may not be read .permission denied.; change"
     ):
@@ -151,11 +151,11 @@ def test_a_disk_that_fails_while_reading_is_said(tmp_path: Path) -> None:
             raise OSError(5, "Input/output error")
 
     with pytest.raises(DataError, match=r"this cannot be read .Input/output error."):
-        opening._read(Failing(), paths.Source("x"))  # type: ignore[arg-type]
+        files._read(Failing(), paths.Source("x"))  # type: ignore[arg-type]
 
 
 def test_a_gzip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "BOMB_BYTES", 1 << 20)
+    monkeypatch.setattr(files, "BOMB_BYTES", 1 << 20)
     path = tmp_path / "bomb.gz"
     path.write_bytes(gzip.compress(b"a b\n" * (1 << 20)))
     with pytest.raises(DataError, match=r"bomb\.gz: the gzip file unpacks to more than 200 times its size"):
@@ -165,7 +165,7 @@ def test_a_gzip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_an_endless_record_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "LINE_LIMIT", 1000)
     monkeypatch.setattr(readers, "BLOCK", 400)
-    monkeypatch.setattr(opening, "PIECE", 100)
+    monkeypatch.setattr(files, "PIECE", 100)
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'"' + b"x" * 3000 + b'"\n')
     with pytest.raises(DataError, match="one line is longer than"):

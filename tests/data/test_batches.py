@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from nextword.core.contracts import END, START
 from nextword.core.errors import ConfigError
-from nextword.data.sentences import choose_kind, make_batches
-from nextword.data.stream import Columns, Stream
+from nextword.data.batches.sentences import choose_kind, make_batches
+from nextword.data.batches.stream import Columns, Stream
 
 KINDS = ("columns", "windows", "sentences")
 

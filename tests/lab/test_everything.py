@@ -11,13 +11,13 @@ from nextword.api import comparing
 from nextword.core import catalog
 from nextword.core.events import Done, Note
 from nextword.core.printable import markup
+from nextword.data.source import Source
 from nextword.lab import everything, fitting
 from nextword.lab.finding import Finding
 from nextword.store.writing import new_run
 from nextword.train import saved
 from nextword.train.fit import fit
 from nextword.train.settings import plan
-from nextword.train.source import Source
 
 LIMIT = 5_000_000  # bytes of the page
 

@@ -11,12 +11,12 @@ import pytest
 from nextword.core import catalog
 from nextword.core.errors import ConfigError, RunError
 from nextword.core.events import Done, Progress, Stage
+from nextword.data.source import Source
 from nextword.lab import fitting
 from nextword.store.writing import new_run
 from nextword.train import saved
 from nextword.train.fit import fit
 from nextword.train.settings import plan
-from nextword.train.source import Source
 
 OF_COUNTS = ("sums-to-one", "counts", "smoothing", "sparsity", "stopping")
 WITH_TEXT = ("clipping", "vanishing", "initial-state", "lstm-or-gru", "bidirectional", "exposure-bias")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from table_models import make_table_model
 
 from nextword.core.contracts import END, START, UNKNOWN
-from nextword.data.batches import NOT_COUNTED
+from nextword.data.batches.batch import NOT_COUNTED
 from nextword.lab import clipping, exact, exposure_bias, initial_state, reach, small, window
 from nextword.lab.bidirectional import TwoWays
 from nextword.lab.gradients import by_distance, middle

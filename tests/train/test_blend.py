@@ -9,6 +9,8 @@ from nextword.core.contracts import Block
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done
 from nextword.data.settings import DataSettings
+from nextword.data.source import Source
+from nextword.data.split import hold_out
 from nextword.evaluate.perplexity import evaluate
 from nextword.models.mixture import Mixture
 from nextword.store.writing import new_run
@@ -17,9 +19,7 @@ from nextword.train.blend import part_settings
 from nextword.train.budget import Clock
 from nextword.train.conditions import Conditions
 from nextword.train.fit import fit
-from nextword.train.holdout import hold_out
 from nextword.train.settings import plan
-from nextword.train.source import Source
 
 LINES = "the cat sat on the mat\nthe dog sat on the log\na cat and a dog met\n"
 SMALL = {"model.models": ("ngram", "lstm-nano")}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from nextword.core.contracts import Block
 from nextword.core.errors import DataError
 from nextword.data.settings import DataSettings
-from nextword.train.holdout import Cut, _side, divide, hold_out
+from nextword.data.split import Cut, _side, divide, hold_out
 
 LINES = st.lists(st.text("ab \n", max_size=8).map(str.encode), min_size=1, max_size=12)
 

@@ -12,8 +12,8 @@ from tiny_networks import TinyRNN
 from nextword.core.contracts import END, START, Encoded
 from nextword.core.errors import TrainingError
 from nextword.core.events import Done, Measure, Note, Stage, Step, Valid
-from nextword.data.batches import Batch
-from nextword.data.stream import Columns
+from nextword.data.batches.batch import Batch
+from nextword.data.batches.stream import Columns
 from nextword.models.network import NeuralLanguageModel
 from nextword.system.signals import Stop
 from nextword.train.budget import Clock

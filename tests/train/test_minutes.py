@@ -5,6 +5,7 @@ import pytest
 
 from nextword.core.events import Note
 from nextword.data.settings import DataSettings
+from nextword.data.source import Source
 from nextword.models.ladders import LADDERS
 from nextword.models.presets import PRESETS
 from nextword.train import sizes
@@ -15,7 +16,6 @@ from nextword.train.calibrate import calibrate, in_time
 from nextword.train.conditions import Conditions
 from nextword.train.ids import encode
 from nextword.train.settings import plan
-from nextword.train.source import Source
 from nextword.train.trial import count_weights, try_steps
 
 LINES = "the cat sat on the mat\nthe dog sat on the log\na cat and a dog met\n"

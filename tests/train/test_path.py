@@ -5,6 +5,7 @@ import pytest
 
 from nextword.core.errors import ConfigError, DamagedError
 from nextword.core.events import Done, Measure, Progress, Stage
+from nextword.data.source import Source
 from nextword.store.writing import new_run
 from nextword.train import saved
 from nextword.train.estimate import estimate
@@ -12,7 +13,6 @@ from nextword.train.facts import Facts, from_json
 from nextword.train.fit import fit
 from nextword.train.ids import encode
 from nextword.train.settings import from_toml, plan
-from nextword.train.source import Source
 
 TEXT = "the cat sat on the mat\nthe dog sat on the log\n\na cat and a dog\n" * 20
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nextword.core.errors import ConfigError
-from nextword.data.batches import Batch
+from nextword.data.batches.batch import Batch
 from nextword.system.launch import Launch, launched
 from nextword.train.ranks import Apart, Ranks
 

@@ -8,7 +8,7 @@ import torch
 from tiny_networks import TinyBigram, TinyRNN
 
 from nextword.core.errors import ConfigError
-from nextword.data.batches import Batch
+from nextword.data.batches.batch import Batch
 from nextword.train.choices import parse_bptt
 from nextword.train.neural import bptt
 from nextword.train.neural.learning import Learner

@@ -12,7 +12,7 @@ from nextword.core import catalog
 from nextword.core.contracts import END, START, Encoded
 from nextword.core.errors import DamagedError
 from nextword.core.events import Done, Measure
-from nextword.data.sentences import make_batches
+from nextword.data.batches.sentences import make_batches
 from nextword.train.neural import bptt, loop
 from nextword.train.neural.held_out import HeldOut
 from nextword.train.neural.randomness import seeded

@@ -7,7 +7,7 @@ from tiny_networks import TinyRNN
 
 from nextword.core import catalog
 from nextword.core.errors import ConfigError
-from nextword.data.batches import Batch
+from nextword.data.batches.batch import Batch
 from nextword.system import processor, threads
 from nextword.system.processor import Processor
 from nextword.train.neural import averaging, clip, precision

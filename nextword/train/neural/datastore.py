@@ -15,7 +15,7 @@ import numpy as np
 from nextword.core.contracts import Carrier
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.events import Event, Progress, Stage
-from nextword.data.stream import Stream
+from nextword.data.batches.stream import Stream
 from nextword.models.nearest import build_index
 from nextword.models.neighbours import INDEX, KEYS, WORDS, NeighboursSettings
 from nextword.models.network import NeuralLanguageModel

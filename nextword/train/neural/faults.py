@@ -16,7 +16,7 @@ from torch import Tensor
 
 from nextword.core.errors import TrainingError
 from nextword.core.events import Event, Note
-from nextword.data.batches import Batch
+from nextword.data.batches.batch import Batch
 from nextword.train.neural.averaging import local
 from nextword.train.neural.learning import Learned, Learner
 from nextword.train.neural.state import TrainingState

@@ -18,8 +18,8 @@ import numpy.typing as npt
 import torch
 
 from nextword.core.contracts import Encoded
-from nextword.data.batches import Ids
-from nextword.data.stream import Stream
+from nextword.data.batches.batch import Ids
+from nextword.data.batches.stream import Stream
 from nextword.models.network import Network, NeuralLanguageModel
 from nextword.train.ranks import Ranks
 

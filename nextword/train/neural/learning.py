@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from nextword.blocks.states import State
-from nextword.data.batches import Batch
+from nextword.data.batches.batch import Batch
 from nextword.models.network import Network
 from nextword.train.neural import averaging, clip, schedules
 from nextword.train.neural.bptt import chunks

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from nextword.core.events import Done, Event, Measure, Note, Stage, Step
-from nextword.data.batches import Batch, Batches
+from nextword.data.batches.batch import Batch, Batches
 from nextword.models.network import Network, NeuralLanguageModel
 from nextword.system import threads
 from nextword.system.signals import Stop

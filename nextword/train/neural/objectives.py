@@ -10,7 +10,7 @@ from typing import cast
 
 from torch import Tensor
 
-from nextword.data.batches import NOT_COUNTED
+from nextword.data.batches.batch import NOT_COUNTED
 from nextword.models.network import Head, Network
 
 

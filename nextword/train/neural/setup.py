@@ -12,9 +12,9 @@ import torch
 from nextword.core.contracts import START, Encoded
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note
-from nextword.data.batches import Ids, Kind
-from nextword.data.sentences import choose_kind, make_batches
-from nextword.data.stream import Stream, check_length
+from nextword.data.batches.batch import Ids, Kind
+from nextword.data.batches.sentences import choose_kind, make_batches
+from nextword.data.batches.stream import Stream, check_length
 from nextword.models.network import Head, Network, NeuralLanguageModel
 from nextword.train.conditions import Conditions
 from nextword.train.ids import Text

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from nextword.core.contracts import Block
 from nextword.core.errors import DataError
 from nextword.data.settings import DataSettings
-from nextword.train.source import Names, Source
+from nextword.data.source import Names, Source
 
 _TRAINING = " (training part)"
 MANY = 40  # from so many documents on they are kept whole

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from nextword.data.batches import Batch, Batches, Ids, Ints, Kind, generator
-from nextword.data.stream import Columns, Stream, check_length
-from nextword.data.windows import Windows
+from nextword.data.batches.batch import Batch, Batches, Ids, Ints, Kind, generator
+from nextword.data.batches.stream import Columns, Stream, check_length
+from nextword.data.batches.windows import Windows
 
 
 class Sentences:

@@ -12,7 +12,7 @@ import numpy as np
 
 from nextword.core.contracts import START
 from nextword.core.errors import ConfigError
-from nextword.data.batches import NOT_COUNTED, Batch, Bools, Ids, Ints, generator
+from nextword.data.batches.batch import NOT_COUNTED, Batch, Bools, Ids, Ints, generator
 
 _PIECE = 1 << 22  # ids looked at together while the starts are sought
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from nextword.data.batches import Batch, Ids, Ints, generator
-from nextword.data.stream import Stream, check_length
+from nextword.data.batches.batch import Batch, Ids, Ints, generator
+from nextword.data.batches.stream import Stream, check_length
 
 
 class Windows:

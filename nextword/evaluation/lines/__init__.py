@@ -1,0 +1,1 @@
+"""Lines by their scores: scored, filtered, and n-best lists reordered."""

@@ -1,0 +1,1 @@
+"""Numbers of language models: perplexity, bits per byte, surprise, evidence."""

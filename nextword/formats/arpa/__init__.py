@@ -1,0 +1,1 @@
+"""ARPA files, the common language of n-gram programs."""

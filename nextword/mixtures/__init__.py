@@ -1,0 +1,1 @@
+"""Models made of models: interpolation, caches, neighbors, dynamic evaluation."""

@@ -1,0 +1,1 @@
+"""The compiled paths of n-gram models: counting, smoothing, lookup and scoring."""

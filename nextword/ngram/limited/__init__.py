@@ -1,0 +1,1 @@
+"""Counting within a memory limit: buckets on disk, worker processes, Spark."""

@@ -1,0 +1,1 @@
+"""The suffix array behind the unbounded n-gram: built, searched and walked."""

@@ -1,0 +1,1 @@
+"""Your minutes: the clock, a few trial steps, and a model that fits."""

@@ -1,0 +1,1 @@
+"""Mixtures that are trained: members, their weights and memories."""
