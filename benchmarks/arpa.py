@@ -64,7 +64,7 @@ def by_us(text: Path, order: int, run: Path, out: Path) -> None:
 def one_round(times: Times, args: argparse.Namespace, scratch: Path) -> None:
     """Everything once, us and the peer in turn."""
     from nextword import kenlm as ours
-    from nextword.formats.arpa import read_arpa, write_arpa
+    from nextword.formats.arpa.files import read_arpa, write_arpa
 
     lmplz = os.environ.get("NEXTWORD_LMPLZ") or shutil.which("lmplz")
     mine, theirs = scratch / "ours.arpa", scratch / "lmplz.arpa"

@@ -26,7 +26,7 @@ from support.books import folder_of, packed
 
 from nextword.core.contracts import END, START
 from nextword.ngram import unbounded
-from nextword.ngram.fast import cores
+from nextword.ngram.fast.estimate import cores
 from nextword.ngram.unbounded import UnboundedModel, UnboundedSettings
 
 WORDS = 2**16 - 1  # with 4 bytes a word the peer's indexer asks for 32 GB

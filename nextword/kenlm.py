@@ -22,7 +22,7 @@ import numpy as np
 
 from nextword.core.contracts import END, SPECIALS, START, UNKNOWN, Block, PackedScorer
 from nextword.core.errors import NextwordError, RunError
-from nextword.formats.arpa import read_arpa
+from nextword.formats.arpa.files import read_arpa
 from nextword.formats.walk import Context, ContractWalk, TrieWalk, Walk
 from nextword.ngram.model import NgramModel
 from nextword.text.vocab import FIRST_WORD, Vocabulary, escape

@@ -14,7 +14,7 @@ from nextword.api.run import Run, load
 from nextword.core import catalog
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Stage
-from nextword.formats.arpa import ArpaModel, read_arpa, write_arpa
+from nextword.formats.arpa.files import ArpaModel, read_arpa, write_arpa
 from nextword.ngram.model import NgramModel
 from nextword.store.names import default_name, mark_latest
 from nextword.store.writing import check_target, new_run

@@ -17,7 +17,7 @@ import numpy as np
 
 from nextword.core.contracts import START, UNKNOWN, LanguageModel
 from nextword.core.errors import ContextError, DamagedError
-from nextword.formats.arpa_lines import LN10, ZERO_LOG10
+from nextword.formats.arpa.lines import LN10, ZERO_LOG10
 from nextword.models.distributions import as_numpy
 from nextword.ngram.arrays import Trie
 

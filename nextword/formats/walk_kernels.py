@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from nextword.core.contracts import START, UNKNOWN
-from nextword.formats.arpa_lines import ZERO_LOG10
+from nextword.formats.arpa.lines import ZERO_LOG10
 from nextword.ngram.arrays import Trie
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -92,7 +92,7 @@ def _model(trie: Trie, settings: NgramSettings, closed: bool, is_probability: bo
 
 def _cold() -> bool:
     """Whether the kernels have to be compiled first."""
-    from nextword.ngram import kernels
+    from nextword.ngram.fast import kernels
 
     return not kernels.is_cached()
 
@@ -100,7 +100,7 @@ def _cold() -> bool:
 def _fit_fast(
     ids: Array, vocab_size: int, settings: NgramSettings, closed: bool
 ) -> tuple[NgramModel, list[str]]:
-    from nextword.ngram import fast  # compiled
+    from nextword.ngram.fast import estimate as fast  # compiled
 
     smoothing, thresholds = _smoothing(settings), settings.per_order("prune")
     if not isinstance(smoothing, Planned):

@@ -38,7 +38,7 @@ class NgramFamily:
         """Count and smooth; within ``budget.memory``, and on a cluster, by buckets on disk."""
         closed = is_closed(tokenizer, settings)
         if budget.memory or budget.engine != "local":
-            from nextword.ngram import buckets
+            from nextword.ngram.limited import buckets
 
             yield from buckets.fit(ids, tokenizer.vocab_size, settings, closed, budget)
         else:

@@ -104,14 +104,14 @@ class NgramModel:
     def score_packed(self, ids: Array) -> Array:
         """Log p of every word of ``START w … END START …``; entries at START are 0."""
         if len(ids) > SMALL:
-            from nextword.ngram import scoring  # compiled
+            from nextword.ngram.fast import scoring  # compiled
 
             return scoring.score_packed(self, ids)
         return self.explain_packed(ids)[0]
 
     def populate(self) -> None:
         """Hold all n-grams in memory, for quick scoring; by itself that happens when much is scored."""
-        from nextword.ngram import scoring  # compiled
+        from nextword.ngram.fast import scoring  # compiled
 
         scoring.populate(self)
 

@@ -26,12 +26,12 @@ from nextword.core.events import Done, Event, Note, Stage
 from nextword.core.family import Budget
 from nextword.core.settings import Settings
 from nextword.core.sizes import show_size
-from nextword.ngram import suffix
 from nextword.ngram.estimation import SMALL
 from nextword.ngram.smoothing.estimate import predictable
 from nextword.ngram.smoothing.interpolated import WittenBell
-from nextword.ngram.suffix import SuffixArray
-from nextword.ngram.suffix_walk import Matches, UnboundedState, walk
+from nextword.ngram.suffix import array as suffix
+from nextword.ngram.suffix.array import SuffixArray
+from nextword.ngram.suffix.walk import Matches, UnboundedState, walk
 from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun
 
@@ -126,9 +126,9 @@ class UnboundedModel:
         real_BT = np.arange(ids_BT.shape[1]) < lengths_B[:, None]
         self._check_ids(ids_BT[real_BT])
         if ids_BT.size > self._plain:
-            from nextword.ngram import suffix_stream  # compiled
+            from nextword.ngram.suffix import stream  # compiled
 
-            p_BT, state = suffix_stream.score(self, ids_BT, lengths_B, state)
+            p_BT, state = stream.score(self, ids_BT, lengths_B, state)
         else:
             p_BT, _, state = walk(self, np.where(real_BT, ids_BT, -1), lengths_B, state)
         with np.errstate(divide="ignore"):
@@ -152,13 +152,13 @@ class UnboundedModel:
 
     def match(self, contexts: Sequence[Array], words: Array) -> Matches:
         """The longest match of each context, and how often each word followed it: many queries at once."""
-        from nextword.ngram import suffix_stream  # compiled
+        from nextword.ngram.suffix import stream  # compiled
 
         sizes = np.fromiter((len(context) for context in contexts), dtype=np.int64, count=len(contexts))
         flat = np.concatenate([*contexts, np.empty(0, dtype=np.int32)]).astype(np.int32)
         for ids in (flat, np.asarray(words)):
             self._check_ids(ids)
-        return suffix_stream.match(self, flat, sizes, np.asarray(words, dtype=np.int32))
+        return stream.match(self, flat, sizes, np.asarray(words, dtype=np.int32))
 
     def evidence(self, context: Sequence[int] | Array, top: int = 10) -> Evidence:
         """What the training text says about a context (START first, where it begins a sequence)."""
@@ -182,9 +182,9 @@ class UnboundedModel:
         ids = np.asarray(ids)
         self._check_ids(ids)
         if len(ids) > self._plain:
-            from nextword.ngram import suffix_stream  # compiled
+            from nextword.ngram.suffix import stream  # compiled
 
-            return suffix_stream.packed(self, ids)
+            return stream.packed(self, ids)
         p_1T, matches, _ = walk(
             self, ids.astype(np.int64)[None], np.array([len(ids)]), self.start(1, begin=False)
         )
@@ -244,7 +244,7 @@ class UnboundedFamily:
         if not len(ids) or int(ids[-1]) != END:
             raise ValueError("a packed text ends with END")
         if len(ids) > SMALL:
-            from nextword.ngram import kernels
+            from nextword.ngram.fast import kernels
 
             if not kernels.is_cached():
                 yield Note("the kernels are compiled on their first run, which takes some seconds")
@@ -288,9 +288,9 @@ def build(ids: Array, vocab_size: int, settings: UnboundedSettings, closed: bool
     """The model of a packed text: plain for small texts, compiled for large ones."""
     if len(ids) <= SMALL:
         return UnboundedModel(suffix.build(ids, vocab_size, settings.backoff_levels), settings, closed)
-    from nextword.ngram import suffix_stream  # compiled
+    from nextword.ngram.suffix import stream  # compiled
 
-    return UnboundedModel(suffix_stream.build(ids, vocab_size, settings.backoff_levels), settings, closed)
+    return UnboundedModel(stream.build(ids, vocab_size, settings.backoff_levels), settings, closed)
 
 
 def _discounts(text: SuffixArray, settings: UnboundedSettings) -> list[float]:

@@ -17,7 +17,7 @@ import nextword.kenlm as ours
 from nextword.core.contracts import END, START
 from nextword.core.errors import NextwordError
 from nextword.formats import walk
-from nextword.formats.arpa import read_arpa, write_arpa
+from nextword.formats.arpa.files import read_arpa, write_arpa
 from nextword.ngram.estimation import build
 from nextword.ngram.settings import NgramSettings
 

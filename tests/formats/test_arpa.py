@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from nextword.core.contracts import END, START
 from nextword.core.errors import ConfigError, DamagedError, FormatError, NextwordError, RunError
-from nextword.formats import arpa_trie
-from nextword.formats.arpa import ArpaModel, read_arpa, write_arpa
-from nextword.formats.arpa_lines import SCALE, fixed_point, show_number
+from nextword.formats.arpa import trie
+from nextword.formats.arpa.files import ArpaModel, read_arpa, write_arpa
+from nextword.formats.arpa.lines import SCALE, fixed_point, show_number
 from nextword.ngram.arrays import Level, Trie
 from nextword.ngram.estimation import build
 from nextword.ngram.model import NgramModel
@@ -253,7 +253,7 @@ def test_randomly_pruned_files_keep_every_probability(
 @settings(max_examples=60, deadline=None)
 def test_rows_sort_alike_however_many_words_fit_into_a_key(rows: list[list[int]], n: int, bits: int) -> None:
     array = np.array([row[:n] for row in rows], dtype=np.int32).reshape(len(rows), n)
-    order = arpa_trie._order_compiled(array, 1 << bits)
+    order = trie._order_compiled(array, 1 << bits)
     found = array if order is None else array[order]
     np.testing.assert_array_equal(found, array[np.lexsort(array.T[::-1])])
 
@@ -261,7 +261,7 @@ def test_rows_sort_alike_however_many_words_fit_into_a_key(rows: list[list[int]]
 def test_long_runs_of_equal_beginnings_are_sorted() -> None:
     array = np.random.default_rng(0).integers(0, 90, (5000, 4)).astype(np.int32)
     array[:, :2] = 7
-    order = arpa_trie._order_compiled(array, 1 << 31)
+    order = trie._order_compiled(array, 1 << 31)
     assert order is not None
     np.testing.assert_array_equal(array[order], array[np.lexsort(array.T[::-1])])
 
@@ -308,7 +308,7 @@ def test_slices_join_to_the_same_file(tmp_path: Path, monkeypatch: pytest.Monkey
     model, words = train(LINES, 4)
     write_arpa(tmp_path / "whole", model.trie, words, plain=False)
     for size in (1, 3, 7):
-        monkeypatch.setattr("nextword.formats.arpa_writer._SLICE", size)
+        monkeypatch.setattr("nextword.formats.arpa.writer._SLICE", size)
         for plain in (True, False):
             write_arpa(tmp_path / "cut", model.trie, words, plain=plain)
             assert (tmp_path / "cut").read_bytes() == (tmp_path / "whole").read_bytes()

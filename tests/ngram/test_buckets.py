@@ -11,7 +11,8 @@ from packed_texts import VOCABULARY, texts, zipf_text
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done
 from nextword.core.family import Budget
-from nextword.ngram import buckets, estimation
+from nextword.ngram import estimation
+from nextword.ngram.limited import buckets
 from nextword.ngram.settings import NgramSettings
 
 SMOOTHINGS = [

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from packed_texts import VOCABULARY, texts, zipf_text
 
 from nextword.core.contracts import END, START
-from nextword.ngram import fast
 from nextword.ngram.counts import CountTrie, count
+from nextword.ngram.fast import estimate
 
 
 def paths(counts: CountTrie, n: int) -> list[tuple[int, ...]]:
@@ -55,17 +55,17 @@ def test_links_lead_to_the_ngram_without_its_first_word(ids, order):
 
 @given(texts(most=30), st.integers(1, 9))
 def test_kernels_count_as_the_plain_way(ids, order):
-    assert_equal(fast.count(ids, VOCABULARY, order).trie(), count(ids, VOCABULARY, order))
+    assert_equal(estimate.count(ids, VOCABULARY, order).trie(), count(ids, VOCABULARY, order))
 
 
 @pytest.mark.parametrize(("words", "order"), [(5, 15), (60, 5), (4000, 3), (300_000, 5), (2_500_000, 4)])
 def test_kernels_count_as_the_plain_way_at_every_key_width(words, order):
     ids = zipf_text(3000, words, seed=words)  # buckets large enough for the radix sort
-    assert_equal(fast.count(ids, words, order).trie(), count(ids, words, order))
+    assert_equal(estimate.count(ids, words, order).trie(), count(ids, words, order))
 
 
 def test_counts_that_are_not_wanted_are_not_kept(text):
-    flat = fast.count(text, 60, 4, adjusted=True, raw=False)
+    flat = estimate.count(text, 60, 4, adjusted=True, raw=False)
     whole = count(text, 60, 4)
     assert np.array_equal(flat.counts_of(4), whole.levels[3].counts)
     assert all(np.array_equal(flat.of(n, flat.adjusted), whole.levels[n - 1].adjusted) for n in (1, 2, 3))

@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nextword.core.errors import NextwordError
-from nextword.ngram import estimation, scoring
+from nextword.ngram import estimation
 from nextword.ngram.arrays import Trie
+from nextword.ngram.fast import scoring
 from nextword.ngram.model import NgramModel
 from nextword.ngram.settings import NgramSettings
 

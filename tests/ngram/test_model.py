@@ -13,8 +13,9 @@ from packed_texts import pack, zipf_text
 from nextword.core import catalog
 from nextword.core.contracts import END, START, LanguageModel, PackedScorer
 from nextword.core.errors import DamagedError
-from nextword.ngram import estimation, scoring
+from nextword.ngram import estimation
 from nextword.ngram.arrays import Level, Trie
+from nextword.ngram.fast import scoring
 from nextword.ngram.model import NgramModel
 from nextword.ngram.settings import NgramSettings
 

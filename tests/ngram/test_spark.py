@@ -11,7 +11,7 @@ from packed_texts import zipf_text
 from nextword.core.errors import ConfigError, MissingPart
 from nextword.core.events import Done
 from nextword.core.family import Budget
-from nextword.ngram import buckets, spark
+from nextword.ngram.limited import buckets, spark
 from nextword.ngram.settings import NgramSettings
 from nextword.train.settings import plan
 

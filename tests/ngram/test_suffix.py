@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nextword.core.contracts import END, START
 from nextword.core.errors import DamagedError
-from nextword.ngram import suffix
+from nextword.ngram.suffix import array as suffix
 
 V = 6
 # Small alphabets, empty sentences, repeated sentences.
@@ -71,9 +71,9 @@ def test_compiled_arrays_equal_the_plain_ones_in_large_buckets():
 
 
 def same(ids):
-    from nextword.ngram import suffix_stream
+    from nextword.ngram.suffix import stream
 
-    plain, compiled = suffix.build(ids, V, 3), suffix_stream.build(ids, V, 3)
+    plain, compiled = suffix.build(ids, V, 3), stream.build(ids, V, 3)
     for name, array in plain.named().items():
         np.testing.assert_array_equal(array, compiled.named()[name])
 

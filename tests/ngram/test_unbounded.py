@@ -146,14 +146,14 @@ def test_packed_stream_equals_rows(sentences, others, chosen):
 @given(texts, texts, choices)
 @settings(max_examples=60, deadline=None)  # the first call compiles
 def test_compiled_searches_equal_the_plain_ones(sentences, others, chosen):
-    from nextword.ngram import suffix_stream
+    from nextword.ngram.suffix import stream
 
     model = unbounded.build(pack(sentences), V, chosen)
-    agree(model._packed(pack(others)), suffix_stream.packed(model, pack(others)))
+    agree(model._packed(pack(others)), stream.packed(model, pack(others)))
     rows = [[*s, END] for s in others]
     lengths = np.array([len(row) - 1 for row in rows])  # before END, so that the states differ
     ids = np.array([row + [5] * (12 - len(row)) for row in rows])
-    p, state = suffix_stream.score(model, ids, lengths, model.start(len(rows)))
+    p, state = stream.score(model, ids, lengths, model.start(len(rows)))
     logp, plain = model.score(ids, lengths)
     np.testing.assert_allclose(np.log(np.where(p > 0, p, 1)), np.where(p > 0, logp, 0), atol=1e-9)
     np.testing.assert_allclose(model.next(state), model.next(plain), atol=1e-9)
@@ -161,14 +161,14 @@ def test_compiled_searches_equal_the_plain_ones(sentences, others, chosen):
 
 @pytest.mark.parametrize("levels", [1, 3])
 def test_compiled_searches_equal_the_plain_ones_in_copied_documents(levels):
-    from nextword.ngram import suffix_stream
+    from nextword.ngram.suffix import stream
 
     words = np.random.default_rng(0).integers(3, 5, size=700).tolist()
     model = build([words, words[100:] + words[:300], [3] * 400], backoff_levels=levels)
     asked = pack([[*words[50:400], 5, *words[401:450]], words[:80], [3] * 350 + [4]])
     plain = model._packed(asked)
     assert plain[1].lengths.max() == 351  # START too
-    agree(plain, suffix_stream.packed(model, asked))
+    agree(plain, stream.packed(model, asked))
 
 
 def agree(plain, compiled):
@@ -260,7 +260,7 @@ def test_facts_that_do_not_fit_are_damage(tmp_path, facts):
 @given(st.sampled_from(FILES), st.integers(0, 2**32 - 1), st.data())
 @settings(max_examples=80, deadline=None)
 def test_damaged_arrays_give_our_error_or_a_number_but_never_a_crash(tmp_path_factory, name, value, data):
-    from nextword.ngram import suffix_stream
+    from nextword.ngram.suffix import stream
 
     path = tmp_path_factory.mktemp("damaged") / "run"
     model = build([[3, 4, 3], [3, 0, 4, 3, 4], [3, 0, 4, 3, 4]], backoff_levels=2)
@@ -273,7 +273,7 @@ def test_damaged_arrays_give_our_error_or_a_number_but_never_a_crash(tmp_path_fa
     asked = pack([[3, 4, 3, 4], [3, 0, 4, 3, 4, 5], [4, 0]])
     searches = (
         lambda loaded: loaded._packed(asked),
-        lambda loaded: suffix_stream.packed(loaded, asked),
+        lambda loaded: stream.packed(loaded, asked),
         lambda loaded: loaded.match([np.array([3, 0, 4]), np.array([4, 3])], np.array([3, 4])),
     )
     for packed in searches:

@@ -12,7 +12,7 @@ import sleepers
 
 from nextword.core.errors import TrainingError
 from nextword.core.events import Progress
-from nextword.ngram import workers
+from nextword.ngram.limited import workers
 
 SCRIPT = Path(sleepers.__file__)
 

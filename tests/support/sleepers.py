@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 
-from nextword.ngram import workers
+from nextword.ngram.limited import workers
 
 
 def sleep(seconds: float) -> None:

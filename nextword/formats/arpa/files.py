@@ -21,14 +21,15 @@ import numpy as np
 from nextword.core.contracts import SPECIALS
 from nextword.core.errors import ConfigError, DamagedError, FormatError
 from nextword.core.events import Note
-from nextword.formats import arpa_trie, arpa_writer
-from nextword.formats.arpa_lines import ZERO_LOG10, shown
-from nextword.formats.arpa_reader import CompiledReader, Words, read_plain, read_words
-from nextword.formats.arpa_source import Source, open_source
+from nextword.formats.arpa import trie as arpa_trie
+from nextword.formats.arpa import writer
+from nextword.formats.arpa.lines import ZERO_LOG10, shown
+from nextword.formats.arpa.reader import CompiledReader, Words, read_plain, read_words
+from nextword.formats.arpa.sections import Source, open_source
 from nextword.ngram.arrays import Trie
 from nextword.text.vocab import FIRST_WORD, Vocabulary, escape, unescape
 
-SMALL = arpa_writer.SMALL
+SMALL = writer.SMALL
 Path = str | os.PathLike[str]
 
 _SPACE = re.compile(r"[ \t\r\v\f\0]")
@@ -104,7 +105,7 @@ def write_arpa(
         )
     if plain is None:
         plain = sum(trie.sizes) < SMALL
-    arpa_writer.write_file(path, trie, joined, plain)
+    writer.write_file(path, trie, joined, plain)
     over = float(trie.levels[0].probs.sum(dtype=np.float64))
     if abs(over - 1) <= 0.01:
         return []

@@ -101,7 +101,7 @@ def count(context: Any, jobs: Sequence[Job]) -> Iterator[Event]:
 
 def count_task(job: Job) -> int:
     """Count one bucket. A task may be tried again, or twice at once: the first whole slice is taken."""
-    from nextword.ngram.buckets import count_bucket
+    from nextword.ngram.limited.buckets import count_bucket
 
     records, place, order, vocab_size, adjusted = job
     if os.path.isdir(place):

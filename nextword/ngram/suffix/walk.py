@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nextword.core.contracts import END, START
-from nextword.ngram.suffix import SuffixArray, damaged
+from nextword.ngram.suffix.array import SuffixArray, damaged
 
 if TYPE_CHECKING:
     from nextword.ngram.unbounded import UnboundedModel

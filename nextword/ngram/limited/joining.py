@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nextword.core.contracts import START
-from nextword.ngram.mapped import ArrayWriter
+from nextword.ngram.limited.mapped import ArrayWriter
 
 if TYPE_CHECKING:
-    from nextword.ngram.fast import FlatCounts
+    from nextword.ngram.fast.estimate import FlatCounts
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -20,7 +20,7 @@ from nextword.core.events import Event, Progress, Stage
 from nextword.ngram.arrays import Fallback, Level, Trie
 
 if TYPE_CHECKING:
-    from nextword.ngram.joining import Joined
+    from nextword.ngram.limited.joining import Joined
     from nextword.ngram.smoothing.plan import Plan
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -110,8 +110,8 @@ def interpolated(counts: Joined, plan: Plan, out: Path, scratch: Path, memory: i
 
 
 def _level(n: int, counts: Joined, plan: Plan, folders: tuple[Path, Path], memory: int) -> Iterator[int]:
-    from nextword.ngram import interpolation_kernels
-    from nextword.ngram.fast import cores
+    from nextword.ngram.fast import interpolation_kernels
+    from nextword.ngram.fast.estimate import cores
 
     out, scratch = folders
     threads = cores()

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from nextword.ngram import interpolation_kernels, kernels
 from nextword.ngram.arrays import Level, Trie
 from nextword.ngram.counts import CountLevel, CountTrie
+from nextword.ngram.fast import interpolation_kernels, kernels
 from nextword.ngram.smoothing.plan import Plan
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from nextword.core.contracts import END
-from nextword.ngram.kernels import _BLOCK, _DIGIT, _RADIX_FROM, _quick, _radix
+from nextword.ngram.fast.kernels import _BLOCK, _DIGIT, _RADIX_FROM, _quick, _radix
 
 _END = END
 _OPEN = 255  # in `shared` while sorting: equal to the suffix before it so far, and both go on

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from nextword.core.errors import DamagedError
-from nextword.formats.arpa_lines import fixed_point, show_lines
+from nextword.formats.arpa.lines import fixed_point, show_lines
 from nextword.formats.gz import GzipJoiner
 from nextword.ngram.arrays import Trie
 from nextword.store.disk import translate, write_all
@@ -137,7 +137,7 @@ def _plain_formatter(joined: bytes) -> Formatter:
 
 
 def _compiled_formatter(joined: bytes) -> Formatter:
-    from nextword.formats.arpa_kernels import PADDING, format_lines
+    from nextword.formats.arpa.kernels import PADDING, format_lines
 
     arena = np.frombuffer(joined, dtype=np.uint8)
     stops = np.flatnonzero(arena == ord("\n"))

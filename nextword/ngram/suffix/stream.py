@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nextword.ngram import kernels, suffix_kernels
-from nextword.ngram.fast import cores, even_edges, in_ranges
-from nextword.ngram.scoring import _edges
-from nextword.ngram.suffix import SuffixArray, damaged, finished, strides
-from nextword.ngram.suffix_queries import walk
-from nextword.ngram.suffix_search import BLOCK, match_rows
-from nextword.ngram.suffix_walk import Matches, UnboundedState
+from nextword.ngram.fast import kernels
+from nextword.ngram.fast.estimate import cores, even_edges, in_ranges
+from nextword.ngram.fast.scoring import _edges
+from nextword.ngram.suffix import kernels as suffix_kernels
+from nextword.ngram.suffix.array import SuffixArray, damaged, finished, strides
+from nextword.ngram.suffix.queries import walk
+from nextword.ngram.suffix.search import BLOCK, match_rows
+from nextword.ngram.suffix.walk import Matches, UnboundedState
 
 if TYPE_CHECKING:
     from nextword.ngram.unbounded import UnboundedModel

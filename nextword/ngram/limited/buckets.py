@@ -22,7 +22,8 @@ from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note, Progress, Stage
 from nextword.core.family import Budget
 from nextword.core.sizes import show_size
-from nextword.ngram import estimation, joining, mapped, workers
+from nextword.ngram import estimation
+from nextword.ngram.limited import joining, mapped, workers
 from nextword.ngram.model import NgramModel
 from nextword.ngram.settings import NgramSettings
 from nextword.ngram.smoothing.estimate import predictable
@@ -93,7 +94,7 @@ def _counted(
     memory = budget.memory or PER_TASK
     room = _room(memory, vocab_size, order)
     if budget.engine == "spark":
-        from nextword.ngram import spark
+        from nextword.ngram.limited import spark
 
         with spark.cluster(budget.master) as context:
             cut = yield from _divide(ids, vocab_size, order, room, budget.scratch, spark.parts(context))
@@ -135,7 +136,7 @@ def _room(memory: int, vocab_size: int, order: int) -> int:
 
 def _workers(memory: int, room: int) -> tuple[int, int]:
     """How many processes, and what each may use: none but this one where they would take the room."""
-    from nextword.ngram.fast import cores
+    from nextword.ngram.fast.estimate import cores
 
     workers = min(cores(), room // (_WORKER + 100_000_000))
     return (workers, room // workers - _WORKER) if workers >= 2 else (0, room)
@@ -145,7 +146,7 @@ def _divide(
     ids: Array, vocab_size: int, order: int, room: int, scratch: Path, least: int = 1
 ) -> Generator[Event, None, Cut]:
     """Choose the ranges (at least so many) from a sample, then send every position to its bucket."""
-    from nextword.ngram import bucket_kernels as kernels
+    from nextword.ngram.limited import kernels
 
     cost = 4 * (order + 1) + 5 + 16 * (order - 1) + 32  # bytes a position needs while it is counted
     wanted = max(least, -(-len(ids) * cost // room))
@@ -208,8 +209,9 @@ def count_bucket(
     records_path: str, slice_path: str, order: int, vocab_size: int, adjusted: bool, keep: bool = False
 ) -> None:
     """Sort and count one bucket; its records are removed when its slice is written, unless they are kept."""
-    from nextword.ngram import bucket_kernels, kernels
-    from nextword.ngram.fast import FlatCounts
+    from nextword.ngram.fast import kernels
+    from nextword.ngram.fast.estimate import FlatCounts
+    from nextword.ngram.limited import kernels as bucket_kernels
 
     records = np.fromfile(records_path, np.int32).reshape(-1, order + 1)
     flat = records.reshape(-1)

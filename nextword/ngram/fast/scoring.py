@@ -21,7 +21,7 @@ from nextword.core.errors import DamagedError
 from nextword.ngram.settings import LONGEST
 
 if TYPE_CHECKING:
-    from nextword.ngram.index import Index
+    from nextword.ngram.fast.index import Index
     from nextword.ngram.model import NgramModel
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -98,7 +98,7 @@ def contexts(nodes, count, carry, part, before):  # type: ignore[no-untyped-def]
 
 def score_packed(model: NgramModel, ids: Array) -> Array:
     """Log p of every word; pieces that begin at a START go to threads."""
-    from nextword.ngram.fast import cores
+    from nextword.ngram.fast.estimate import cores
 
     ids = np.ascontiguousarray(ids, dtype=np.int32)
     if ids.size and (int(ids.min()) < 0 or int(ids.max()) >= model.vocab_size):
@@ -121,8 +121,8 @@ _indexes: WeakKeyDictionary[NgramModel, Index] = WeakKeyDictionary()
 
 def populate(model: NgramModel) -> Index | None:
     """Hold all n-grams of a model in memory, for quick scoring; None if its smoothing does not back off."""
-    from nextword.ngram import index
-    from nextword.ngram.fast import cores
+    from nextword.ngram.fast import index
+    from nextword.ngram.fast.estimate import cores
 
     if model not in _indexes and model.trie.fallback == "shorter" and max(model.trie.sizes) < 2**31:
         _indexes[model] = index.build(model.trie, cores())
@@ -136,7 +136,7 @@ def _index_for(model: NgramModel, tokens: int) -> Index | None:
     _scored[model] = _scored.get(model, 0) + tokens
     if 2 * _scored[model] < sum(model.trie.sizes) or model.order == 1:
         return None
-    from nextword.ngram import index
+    from nextword.ngram.fast import index
 
     return populate(model) if 3 * index.bytes_needed(model.trie) < free_memory() else None
 
@@ -194,7 +194,7 @@ def _score_range(ids, low, high, order, words, probs, backoffs, children, logp):
 
 
 def _score_indexed(index: Index, model: NgramModel, ids: Array, logp: Array, low: int, high: int) -> bool:
-    from nextword.ngram.index import score_range
+    from nextword.ngram.fast.index import score_range
 
     return score_range(model.trie, index, ids, logp, low, high)
 

@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 
 from nextword.core.contracts import END, START
-from nextword.ngram.suffix import STRIDE
-from nextword.ngram.suffix_search import _NEAR, BLOCK, extend_block
+from nextword.ngram.suffix.array import STRIDE
+from nextword.ngram.suffix.search import _NEAR, BLOCK, extend_block
 
 _END, _START, _STRIDE = END, START, STRIDE
 _MOST = 255

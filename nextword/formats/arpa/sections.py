@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nextword.core.errors import FormatError
-from nextword.formats.arpa_lines import shown
+from nextword.formats.arpa.lines import shown
 from nextword.formats.gz import MAGIC, gunzip
 
 Data = bytes | mmap.mmap

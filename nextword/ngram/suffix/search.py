@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from nextword.core.contracts import END, START
-from nextword.ngram.suffix import EVERY
+from nextword.ngram.suffix.array import EVERY
 
 _END, _START, _EVERY = END, START, EVERY
 _MOST = 255

@@ -159,7 +159,7 @@ def _walk(levels: list[Level], rows: Array) -> Array:
 
 def _order_compiled(rows: Array, vocab: int) -> Array | None:
     """What sorts the rows: keys of as many words as fit into 64 bits; None if they are sorted already."""
-    from nextword.formats import arpa_trie_kernels as kernels
+    from nextword.formats.arpa import trie_kernels as kernels
 
     n, bits = rows.shape[1], max(1, (vocab - 1).bit_length())
     if kernels.ascending(rows):
@@ -182,7 +182,7 @@ def _order_compiled(rows: Array, vocab: int) -> Array | None:
 
 def _link_compiled(n: int, grams: list[Grams], links: list[_Links]) -> _Links:
     """One walk along this order and the one below it, both sorted."""
-    from nextword.formats import arpa_trie_kernels as kernels
+    from nextword.formats.arpa import trie_kernels as kernels
 
     rows, above = grams[n - 1].rows, grams[n - 2].rows
     parents = np.empty(len(rows), dtype=np.int64)

@@ -14,9 +14,9 @@ import numpy as np
 
 from nextword.core.contracts import SPECIALS, START, UNKNOWN
 from nextword.core.errors import FormatError
-from nextword.formats.arpa_lines import LARGEST, LN10, ZERO_LOG10, parse_line, shown
-from nextword.formats.arpa_source import Section, Source
-from nextword.formats.arpa_trie import Grams
+from nextword.formats.arpa.lines import LARGEST, LN10, ZERO_LOG10, parse_line, shown
+from nextword.formats.arpa.sections import Section, Source
+from nextword.formats.arpa.trie import Grams
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _PIECE = 16 << 20  # bytes that one thread parses at a time
@@ -173,15 +173,15 @@ class CompiledReader:
     """Reads one order after another with the compiled parser, in several threads."""
 
     def __init__(self, source: Source, words: Words) -> None:
-        from nextword.formats import arpa_kernels
+        from nextword.formats.arpa import kernels
 
-        self.source, self.words, self.kernels = source, words, arpa_kernels
+        self.source, self.words, self.kernels = source, words, kernels
         self.bytes = np.frombuffer(source.data, dtype=np.uint8)
         self.arena = np.frombuffer(b"".join(words.names), dtype=np.uint8)
         self.offsets = np.concatenate([[0], np.cumsum([len(name) for name in words.names])]).astype(np.uint64)
         self.powers = 10.0 ** np.arange(19)
         self.table = np.full(1 << (2 * len(words.names)).bit_length(), -1, dtype=np.int32)
-        arpa_kernels.fill_table(self.arena, self.offsets, self.table)
+        kernels.fill_table(self.arena, self.offsets, self.table)
 
     def read(self, section: Section) -> Grams:
         """One order: pieces of the section that end at a line's end, each parsed into its own place."""
