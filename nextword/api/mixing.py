@@ -19,9 +19,9 @@ from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Measure, Note, Stage
 from nextword.data.source import Source
 from nextword.evaluate.streams import Stream
-from nextword.models.members import Attached, Member
-from nextword.models.mixing import SavedMixture
-from nextword.models.mixture import MixtureSettings, tune_weights
+from nextword.mixtures.family import SavedMixture
+from nextword.mixtures.members import Attached, Member
+from nextword.mixtures.mixture import MixtureSettings, tune_weights
 from nextword.store.names import default_name, mark_latest
 from nextword.store.reading import RunFolder
 from nextword.store.writing import check_target, new_run, real_path

@@ -74,7 +74,7 @@ def dynamic_stream(run: Run, rule: str | None, sets: Mapping[str, Any]) -> Dynam
             )
         return None
     needs_network(run.model)
-    from nextword.models.adapting import RATES, DynamicSettings
+    from nextword.mixtures.dynamic import RATES, DynamicSettings
 
     own = {"dynamic.rule": rule, "dynamic.rate": RATES.get(rule, 0.0)}
     made: Any = config.build({"dynamic": DynamicSettings}, own, sets)["dynamic"]

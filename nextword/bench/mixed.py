@@ -20,8 +20,8 @@ from nextword.bench.rows import Row
 from nextword.core.contracts import START
 from nextword.core.events import Event, Stage
 from nextword.evaluate.streams import Stream
-from nextword.models.mixing import SavedMixture
-from nextword.models.mixture import MixtureSettings, tune_weights
+from nextword.mixtures.family import SavedMixture
+from nextword.mixtures.mixture import MixtureSettings, tune_weights
 from nextword.store.reading import RunFolder
 from nextword.store.writing import new_run
 from nextword.train import saved

@@ -20,7 +20,7 @@ SLOTS: dict[str, dict[str, str]] = {
     "model": {
         "ngram": "nextword.ngram.family:FAMILY",
         "unbounded": "nextword.ngram.unbounded:FAMILY",
-        "mixture": "nextword.models.mixing:FAMILY",
+        "mixture": "nextword.mixtures.family:FAMILY",
         "window": "nextword.models.window:WINDOW",
         "rnn": "nextword.models.recurrent:RNN",
         "lstm": "nextword.models.recurrent:LSTM",
@@ -88,9 +88,9 @@ SLOTS: dict[str, dict[str, str]] = {
     "embedding": {},
     # Memories beside a model: objects with the protocol of `models.memory.Kind`.
     "memory": {
-        "cache": "nextword.models.cache:CACHE",
-        "recent": "nextword.models.recent:RECENT",
-        "neighbours": "nextword.models.neighbours:NEIGHBOURS",
+        "cache": "nextword.mixtures.cache:CACHE",
+        "recent": "nextword.mixtures.recent:RECENT",
+        "neighbours": "nextword.mixtures.neighbours:NEIGHBOURS",
     },
     # Output layers: classes (width, vocab_size, forbidden, embedding_VE), see `models.network.Head`.
     "head": {

@@ -15,8 +15,8 @@ import numpy as np
 from nextword.core.contracts import START, Carrier, Encoded, LanguageModel
 from nextword.core.errors import ConfigError
 from nextword.evaluate.streams import Array, Stream
+from nextword.mixtures.mixture import Mixture
 from nextword.models.distributions import as_numpy
-from nextword.models.mixture import Mixture
 
 GATHERED = 200_000  # words on which squares of gradients are gathered, at most
 
@@ -34,7 +34,7 @@ class DynamicStream:
                 for part in model.models
             ]
         else:
-            from nextword.models.adapting import Adapting  # needs torch
+            from nextword.mixtures.dynamic import Adapting  # needs torch
 
             usable: Any = model
             self.adapting = Adapting(usable, settings)

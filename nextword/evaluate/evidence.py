@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from nextword.core.contracts import START, Block, Carrier, LanguageModel, State, Tokenizer
-from nextword.models.evidence import advance, explain
-from nextword.models.memory import Part, Witness
+from nextword.mixtures.evidence import advance, explain
+from nextword.mixtures.memory import Part, Witness
 
 SHOWN = 6  # words of context that are shown
 

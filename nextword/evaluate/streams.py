@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from nextword.core.contracts import END, START, Carrier, Encoded, LanguageModel, PackedScorer, State
 from nextword.evaluate.batches import Rows
+from nextword.mixtures.mixture import Mixture
 from nextword.models.distributions import as_numpy
-from nextword.models.mixture import Mixture
 
 Array = npt.NDArray[Any]
 

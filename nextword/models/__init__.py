@@ -5,5 +5,5 @@
     MixtureSettings(runs, weights)                what a saved mixture is
     as_numpy(array), normalise(logp_BV)           distributions of any family as NumPy arrays
 
-Import them from their files: ``nextword.models.mixture``, ``nextword.models.distributions``.
+Import them from their files: ``nextword.mixtures.mixture``, ``nextword.models.distributions``.
 """

@@ -21,8 +21,8 @@ from nextword.blocks.states import STARTS, State, pick, reset
 from nextword.core.catalog import find
 from nextword.core.contracts import START, UNKNOWN
 from nextword.core.errors import ConfigError
+from nextword.models.family import NeuralFamily
 from nextword.models.network import Network
-from nextword.models.neural import NeuralFamily
 from nextword.models.scaling import ScaledSettings
 
 

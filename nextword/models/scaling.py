@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from nextword.models.neural import NeuralSettings
+from nextword.models.family import NeuralSettings
 
 
 class ScaledSettings(NeuralSettings):

@@ -21,8 +21,8 @@ from nextword.blocks.stacks import Stack
 from nextword.core.catalog import find
 from nextword.core.contracts import START, UNKNOWN, State
 from nextword.models.build import keep_of, shape_of
+from nextword.models.family import NeuralFamily, NeuralSettings
 from nextword.models.network import Network
-from nextword.models.neural import NeuralFamily, NeuralSettings
 from nextword.models.reread import Plan
 
 POSITIONS = 4096  # words that are read at once, at most, where no derivative is wanted

@@ -18,8 +18,8 @@ from nextword.blocks.heads import make_head
 from nextword.blocks.states import State, pick
 from nextword.core.catalog import find
 from nextword.core.contracts import START, UNKNOWN
+from nextword.models.family import NeuralFamily
 from nextword.models.network import Network
-from nextword.models.neural import NeuralFamily
 from nextword.models.scaling import ScaledSettings
 
 

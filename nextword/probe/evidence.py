@@ -16,8 +16,8 @@ from nextword.core.contracts import START
 from nextword.drawing.coloured import coloured
 from nextword.drawing.heat import Names, heat
 from nextword.drawing.page import Table
+from nextword.mixtures.mixture import Mixture
 from nextword.models.distributions import as_numpy
-from nextword.models.mixture import Mixture
 from nextword.ngram.model import NgramModel
 from nextword.ngram.unbounded import UnboundedModel
 from nextword.probe.recount import FREQUENCIES, Counted, Recounter, followers

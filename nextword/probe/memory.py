@@ -13,10 +13,10 @@ import numpy as np
 from nextword.core.contracts import END, Carrier
 from nextword.drawing.coloured import coloured
 from nextword.drawing.page import Table
-from nextword.models.evidence import advance, explain
-from nextword.models.memory import Part, Witness
-from nextword.models.mixture import Mixture
-from nextword.models.recent import RecentWords
+from nextword.mixtures.evidence import advance, explain
+from nextword.mixtures.memory import Part, Witness
+from nextword.mixtures.mixture import Mixture
+from nextword.mixtures.recent import RecentWords
 from nextword.probe.seen import Picture, Seen
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import Subject, Words

@@ -16,7 +16,7 @@ from nextword.core.contracts import END, START, Array, Block, LanguageModel, Sta
 from nextword.core.errors import DataError
 from nextword.decode.generate import collect, generate
 from nextword.decode.settings import DecodeSettings
-from nextword.models.mixture import Mixture
+from nextword.mixtures.mixture import Mixture
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 ByWord = Callable[[LanguageModel, Tokenizer, str], list[tuple[str, float]]]

@@ -20,8 +20,8 @@ from nextword.core.contracts import Encoded
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Stage
 from nextword.data.source import Source
-from nextword.models.mixing import SavedMixture
-from nextword.models.mixture import MixtureSettings
+from nextword.mixtures.family import SavedMixture
+from nextword.mixtures.mixture import MixtureSettings
 from nextword.store.reading import RunFolder, open_run
 from nextword.store.writing import NewRun, new_run
 from nextword.train import facts, saved, sizes

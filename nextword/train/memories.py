@@ -20,9 +20,9 @@ from nextword.core.errors import ConfigError
 from nextword.core.events import Event, Note, Stage
 from nextword.core.settings import Settings
 from nextword.evaluate.streams import Stream
-from nextword.models.members import Attached, Member, network_of
-from nextword.models.memory import Kind
-from nextword.models.mixture import tune_weights
+from nextword.mixtures.members import Attached, Member, network_of
+from nextword.mixtures.memory import Kind
+from nextword.mixtures.mixture import tune_weights
 from nextword.store.reading import RunFolder, open_run
 from nextword.store.writing import new_run
 from nextword.train.weighing import HeldOut
@@ -128,7 +128,7 @@ class Joining:
 
     def _cache(self, wanted: Wanted) -> Generator[Event, None, None]:
         """θ at the largest size, then the size, then θ again nearby."""
-        from nextword.models.cache import CacheSettings, NeuralCache
+        from nextword.mixtures.cache import CacheSettings, NeuralCache
         from nextword.train.neural.features import recalled
 
         at = self._network("--cache")
@@ -155,7 +155,7 @@ class Joining:
 
     def _recent(self, wanted: Wanted) -> Generator[Event, None, None]:
         """Decays and sizes; no network is needed."""
-        from nextword.models.recent import RecentSettings, RecentWords
+        from nextword.mixtures.recent import RecentSettings, RecentWords
 
         given, chosen = wanted.settings("recent", size=wanted.recent)
         settings = cast(RecentSettings, given)
@@ -175,7 +175,7 @@ class Joining:
 
     def _neighbours(self, wanted: Wanted, stored: HeldOut) -> Generator[Event, None, None]:
         """The text is stored; the nearest of each held-out word are sought once, and weighed in many ways."""
-        from nextword.models.neighbours import NeighboursSettings
+        from nextword.mixtures.neighbours import NeighboursSettings
         from nextword.train.neural.datastore import write_store
         from nextword.train.neural.neighbours import Found, find_neighbours
 

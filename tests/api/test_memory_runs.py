@@ -10,7 +10,7 @@ import pytest
 
 import nextword
 from nextword.core.errors import ConfigError, DamagedError
-from nextword.models.members import Attached
+from nextword.mixtures.members import Attached
 
 pytest.importorskip("torch")
 

@@ -13,11 +13,11 @@ from nextword.core.contracts import Block
 from nextword.core.errors import ConfigError
 from nextword.evaluate.dynamic import DynamicStream
 from nextword.evaluate.perplexity import evaluate
-from nextword.models.adapting import Adapting, DynamicSettings
-from nextword.models.cache import CacheSettings, NeuralCache
-from nextword.models.mixture import Mixture
+from nextword.mixtures.cache import CacheSettings, NeuralCache
+from nextword.mixtures.dynamic import Adapting, DynamicSettings
+from nextword.mixtures.mixture import Mixture
+from nextword.mixtures.remembering import Remembering
 from nextword.models.network import NeuralLanguageModel
-from nextword.models.remembering import Remembering
 from nextword.ngram.estimation import build
 from nextword.ngram.settings import NgramSettings
 from nextword.text.fit import fit_tokenizer

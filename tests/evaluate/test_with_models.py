@@ -9,7 +9,7 @@ from nextword.core.catalog import names
 from nextword.core.contracts import START, Block, PackedScorer
 from nextword.decode.generate import DecodeSettings, collect, generate
 from nextword.evaluate.perplexity import evaluate
-from nextword.models.mixture import Mixture, tune_weights
+from nextword.mixtures.mixture import Mixture, tune_weights
 
 NAMES = names("tokenizer")
 

@@ -17,7 +17,7 @@ from nextword.core.contracts import END, START, UNKNOWN, Block, Carrier, Languag
 from nextword.core.errors import ConfigError, DamagedError
 from nextword.evaluate import compress as packing
 from nextword.evaluate.perplexity import evaluate
-from nextword.models.mixture import Mixture
+from nextword.mixtures.mixture import Mixture
 from nextword.models.network import NeuralLanguageModel
 from nextword.ngram.estimation import build
 from nextword.ngram.settings import NgramSettings

@@ -19,16 +19,16 @@ from nextword.core.errors import ConfigError, DamagedError, MissingPart
 from nextword.evaluate import compress as packing
 from nextword.evaluate.evidence import evidence
 from nextword.evaluate.perplexity import evaluate
-from nextword.models.cache import CacheSettings, NeuralCache
+from nextword.mixtures.cache import CacheSettings, NeuralCache
+from nextword.mixtures.family import SavedMixture
+from nextword.mixtures.members import Attached, together
+from nextword.mixtures.mixture import Mixture
+from nextword.mixtures.nearest import ExactSearch, build_index, open_index
+from nextword.mixtures.neighbours import Neighbours, NeighboursSettings
+from nextword.mixtures.recent import RecentSettings, RecentWords
+from nextword.mixtures.remembering import Remembering
 from nextword.models.distributions import as_numpy
-from nextword.models.members import Attached, together
-from nextword.models.mixing import SavedMixture
-from nextword.models.mixture import Mixture
-from nextword.models.nearest import ExactSearch, build_index, open_index
-from nextword.models.neighbours import Neighbours, NeighboursSettings
 from nextword.models.network import NeuralLanguageModel
-from nextword.models.recent import RecentSettings, RecentWords
-from nextword.models.remembering import Remembering
 from nextword.ngram import unbounded
 from nextword.ngram.estimation import build
 from nextword.ngram.settings import NgramSettings
@@ -216,7 +216,7 @@ def test_the_cache_is_what_its_equation_says(base, size):
 def test_the_cache_is_the_same_however_few_products_are_held(monkeypatch):
     model, ids_BT = _model("cache lstm"), _ids(3, 40)
     expected, _ = model.score(ids_BT, np.array([40, 3, 22]))
-    monkeypatch.setattr("nextword.models.cache.HELD", 1)
+    monkeypatch.setattr("nextword.mixtures.cache.HELD", 1)
     _close(model.score(ids_BT, np.array([40, 3, 22]))[0], expected)
 
 
@@ -246,7 +246,7 @@ def test_recent_words_weigh_what_their_equation_says(words, size, decay):
 
 
 def test_neighbours_are_those_that_brute_force_finds(monkeypatch):
-    monkeypatch.setattr("nextword.models.nearest.KEYS", 17)
+    monkeypatch.setattr("nextword.mixtures.nearest.KEYS", 17)
     rng = np.random.default_rng(0)
     keys = rng.normal(size=(83, 5)).astype(np.float16)
     words, queries = rng.integers(2, WORDS, 83), rng.normal(size=(9, 5)).astype(np.float32)

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from nextword.core.contracts import END, START, LanguageModel, PackedScorer
 from nextword.core.errors import ConfigError, DataError
+from nextword.mixtures.mixture import Mixture, MixtureSettings, tune_weights
 from nextword.models.distributions import as_numpy, logsumexp, normalise
-from nextword.models.mixture import Mixture, MixtureSettings, tune_weights
 
 
 def test_next_is_the_weighted_sum_and_sums_to_one(table_model):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nextword.core.contracts import END, START
-from nextword.models.mixture import Mixture
+from nextword.mixtures.mixture import Mixture
 from nextword.ngram import estimation
 from nextword.ngram.settings import NgramSettings
 from nextword.ngram.unbounded import UnboundedSettings

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from nextword.core.errors import ConfigError
-from nextword.models.cache import CacheSettings, NeuralCache
+from nextword.mixtures.cache import CacheSettings, NeuralCache
+from nextword.mixtures.family import SavedMixture
+from nextword.mixtures.members import Attached
+from nextword.mixtures.recent import RecentSettings, RecentWords
 from nextword.models.distributions import as_numpy
-from nextword.models.members import Attached
-from nextword.models.mixing import SavedMixture
-from nextword.models.recent import RecentSettings, RecentWords
 from nextword.probe import looking
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import Subject

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from nextword.blocks import states
 from nextword.blocks.heads import SoftmaxHead
+from nextword.models.family import NeuralFamily, NeuralSettings
 from nextword.models.network import Network
-from nextword.models.neural import NeuralFamily, NeuralSettings
 
 
 class TinyRNN(Network):

@@ -12,7 +12,7 @@ from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.data.split import hold_out
 from nextword.evaluate.perplexity import evaluate
-from nextword.models.mixture import Mixture
+from nextword.mixtures.mixture import Mixture
 from nextword.store.writing import new_run
 from nextword.train import saved
 from nextword.train.blend import part_settings

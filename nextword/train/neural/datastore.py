@@ -16,8 +16,8 @@ from nextword.core.contracts import Carrier
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.events import Event, Progress, Stage
 from nextword.data.batches.stream import Stream
-from nextword.models.nearest import build_index
-from nextword.models.neighbours import INDEX, KEYS, WORDS, NeighboursSettings
+from nextword.mixtures.nearest import build_index
+from nextword.mixtures.neighbours import INDEX, KEYS, WORDS, NeighboursSettings
 from nextword.models.network import NeuralLanguageModel
 from nextword.store.writing import NewRun
 from nextword.train.neural.features import read_rows

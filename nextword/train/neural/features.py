@@ -19,7 +19,7 @@ import torch
 from nextword.core.contracts import START, Carrier
 from nextword.core.events import Event, Progress
 from nextword.data.batches.stream import Stream
-from nextword.models.memory import Memory
+from nextword.mixtures.memory import Memory
 from nextword.models.network import NeuralLanguageModel
 
 PIECE = 1 << 12  # words that are read at once

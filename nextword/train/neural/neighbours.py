@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 
 from nextword.core.events import Event, Progress, Stage
-from nextword.models.neighbours import Neighbours, NeighboursSettings
+from nextword.mixtures.neighbours import Neighbours, NeighboursSettings
 from nextword.train.neural.features import Floats, Read
 
 _PIECE = 256  # words whose neighbours are sought at once

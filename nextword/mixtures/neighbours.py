@@ -21,8 +21,8 @@ from torch import Tensor
 from nextword.core.contracts import State, Tokenizer
 from nextword.core.errors import DamagedError
 from nextword.core.settings import Settings
-from nextword.models.memory import Witness
-from nextword.models.nearest import ExactSearch, Search, open_index
+from nextword.mixtures.memory import Witness
+from nextword.mixtures.nearest import ExactSearch, Search, open_index
 from nextword.store.reading import RunFolder
 
 KEYS, WORDS, INDEX = "keys.npy", "words.npy", "index.usearch"

@@ -15,8 +15,8 @@ from pydantic import Field
 
 from nextword.core.contracts import START, UNKNOWN, Array, State, Tokenizer
 from nextword.core.settings import Settings
+from nextword.mixtures.memory import Part, Witness
 from nextword.models.distributions import Floats, as_numpy
-from nextword.models.memory import Part, Witness
 from nextword.store.reading import RunFolder
 
 Ints = npt.NDArray[np.int64]

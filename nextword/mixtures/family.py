@@ -15,9 +15,9 @@ from nextword.core.contracts import Array, LanguageModel, State, Tokenizer
 from nextword.core.errors import ConfigError, DamagedError
 from nextword.core.events import Event
 from nextword.core.family import Budget, Family
-from nextword.models.members import Attached, Member, together
-from nextword.models.memory import Kind, Part
-from nextword.models.mixture import Mixture, MixtureSettings
+from nextword.mixtures.members import Attached, Member, together
+from nextword.mixtures.memory import Kind, Part
+from nextword.mixtures.mixture import Mixture, MixtureSettings
 from nextword.store.manifest import Manifest
 from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun

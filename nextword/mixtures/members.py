@@ -60,7 +60,7 @@ def network_of(model: Any) -> Any:
 def _remembering(model: LanguageModel, memories: Sequence[Any], shares: Sequence[float]) -> LanguageModel:
     if network_of(model) is None:
         raise ConfigError("a memory looks at the features of a model that has none; make the mixture again")
-    from nextword.models.remembering import Remembering  # needs torch
+    from nextword.mixtures.remembering import Remembering  # needs torch
 
     usable: Any = model
     weights = shares if sum(shares) > 0 else [1.0, *([0.0] * len(memories))]

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from nextword.core.contracts import Tokenizer
 from nextword.core.settings import Settings
-from nextword.models.memory import Witness
+from nextword.mixtures.memory import Witness
 from nextword.store.reading import RunFolder
 
 HELD = 1 << 22  # products of features that are held at once

@@ -18,9 +18,9 @@ from pydantic import Field, model_validator
 from nextword.core.contracts import START, Array, Carrier, LanguageModel, PackedScorer, State
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.settings import Settings
+from nextword.mixtures.evidence import explain
+from nextword.mixtures.memory import Part
 from nextword.models.distributions import Floats, as_numpy
-from nextword.models.evidence import explain
-from nextword.models.memory import Part
 
 
 class MixtureSettings(Settings):

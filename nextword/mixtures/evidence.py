@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from nextword.core.contracts import LanguageModel, State
+from nextword.mixtures.memory import Part, Witness
 from nextword.models.distributions import as_numpy
-from nextword.models.memory import Part, Witness
 
 
 def explain(model: LanguageModel, state: State, word: int, top: int = 5) -> list[Part]:

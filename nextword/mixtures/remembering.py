@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from nextword.core.contracts import Array, State
-from nextword.models.memory import Memory, Part
+from nextword.mixtures.memory import Memory, Part
 from nextword.models.network import NeuralLanguageModel, NeuralState
 
 

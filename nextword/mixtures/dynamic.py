@@ -24,8 +24,8 @@ from torch import Tensor, nn
 from nextword.blocks.recurrent import FastLayer
 from nextword.core.contracts import START, State
 from nextword.core.settings import Settings
+from nextword.mixtures.remembering import Remembering
 from nextword.models.network import Head, Network, NeuralLanguageModel, NeuralState
-from nextword.models.remembering import Remembering
 
 Rule = Literal["sgd", "rms"]
 
