@@ -19,7 +19,7 @@ from support.costs import by_turns, report
 from support.gpt2 import our_gpt2, their_gpt2
 
 from nextword.core.contracts import END, START
-from nextword.evaluate.streams import Stream
+from nextword.evaluation.lm.streams import Stream
 from nextword.models.network import NeuralLanguageModel
 
 

@@ -204,7 +204,7 @@ class Model:
         """log p of packed ids; each sentence stands alone."""
         if isinstance(self._model, PackedScorer):
             return np.asarray(self._model.score_packed(packed))
-        from nextword.evaluate.streams import Stream
+        from nextword.evaluation.lm.streams import Stream
 
         return Stream(self._model).push(packed)
 

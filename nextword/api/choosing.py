@@ -16,9 +16,9 @@ from nextword.core.events import Event
 from nextword.core.sizes import show_size
 from nextword.data.files import read_bytes
 from nextword.data.paths import resolve
-from nextword.evaluate import rescore as ordering
-from nextword.evaluate.filter import Filtered, FilterSettings, Scorer, filter_lines
-from nextword.evaluate.nbest import read_nbest, read_references
+from nextword.evaluation.lines import rescore as ordering
+from nextword.evaluation.lines.filter import Filtered, FilterSettings, Scorer, filter_lines
+from nextword.evaluation.lines.nbest import read_nbest, read_references
 
 Name = str | os.PathLike[str]
 

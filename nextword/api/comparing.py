@@ -42,8 +42,8 @@ def compare(
 
 def comparing(order: Order) -> Iterator[Event]:
     """`compare` with its progress; the last event holds the comparison."""
-    from nextword.bench.compare import compare as run
-    from nextword.bench.contest import enter
+    from nextword.comparison.compare import compare as run
+    from nextword.comparison.setup import enter
 
     sets = order.sets if isinstance(order.sets, Mapping) else config.parse_sets(order.sets)
     contest = enter(
@@ -83,7 +83,7 @@ def experimenting(
     quick: bool = False,
 ) -> Iterator[Event]:
     """`lab` with its progress; the last event holds the finding."""
-    from nextword.lab import everything
+    from nextword.experiments import everything
 
     experiment: Any = everything.run_all if name == everything.NAME else catalog.find("lab", name)
     events: Iterator[Event] = experiment(

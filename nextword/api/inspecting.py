@@ -12,7 +12,7 @@ from nextword.api.events import finish
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note, Stage
-from nextword.evaluate.surprise import by_word
+from nextword.evaluation.lm.surprise import by_word
 from nextword.probe import looking, seen
 from nextword.probe.seen import Seen
 from nextword.probe.settings import ProbeSettings

@@ -18,7 +18,7 @@ from nextword.core.contracts import START, Tokenizer
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Measure, Note, Stage
 from nextword.data.source import Source
-from nextword.evaluate.streams import Stream
+from nextword.evaluation.lm.streams import Stream
 from nextword.mixtures.family import SavedMixture
 from nextword.mixtures.members import Attached, Member
 from nextword.mixtures.mixture import MixtureSettings, tune_weights

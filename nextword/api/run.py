@@ -18,10 +18,10 @@ from nextword.api.results import Next, Score, Text, Token
 from nextword.core.contracts import START, UNKNOWN, Block, LanguageModel, Tokenizer
 from nextword.core.errors import DataError
 from nextword.core.printable import markup
-from nextword.evaluate import compress as packing
-from nextword.evaluate.evidence import TokenEvidence, evidence
-from nextword.evaluate.report import Report
-from nextword.evaluate.streams import Stream
+from nextword.evaluation.compress import compressor as packing
+from nextword.evaluation.lm.evidence import TokenEvidence, evidence
+from nextword.evaluation.lm.report import Report
+from nextword.evaluation.lm.streams import Stream
 from nextword.models.distributions import as_numpy
 from nextword.store.reading import open_run
 from nextword.store.writing import new_run

@@ -12,8 +12,8 @@ from nextword.api.results import Score
 from nextword.api.run import load
 from nextword.core import config
 from nextword.data.source import Source
-from nextword.evaluate.evidence import each_evidence
-from nextword.evaluate.lines import LineScore, score_lines
+from nextword.evaluation.lines.scores import LineScore, score_lines
+from nextword.evaluation.lm.evidence import each_evidence
 
 if TYPE_CHECKING:
     from nextword.api.run import Run

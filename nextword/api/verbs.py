@@ -13,9 +13,9 @@ from nextword.core import config
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.events import Done, Event, Note, Stage
 from nextword.data.source import Source
-from nextword.evaluate.dynamic import DynamicStream, needs_network
-from nextword.evaluate.perplexity import evaluate as measure
-from nextword.evaluate.report import Report
+from nextword.evaluation.lm.dynamic import DynamicStream, needs_network
+from nextword.evaluation.lm.perplexity import evaluate as measure
+from nextword.evaluation.lm.report import Report
 from nextword.store.disk import translate
 
 ENDING = ".nwz"

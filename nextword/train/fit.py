@@ -19,7 +19,7 @@ from nextword.core.contracts import Encoded, LanguageModel
 from nextword.core.events import Done, Event, Measure, Note, Stage
 from nextword.core.family import Budget
 from nextword.data.source import Source
-from nextword.evaluate.perplexity import evaluate
+from nextword.evaluation.lm.perplexity import evaluate
 from nextword.store.writing import NewRun
 from nextword.train import facts
 from nextword.train.calibrate import in_time

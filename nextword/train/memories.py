@@ -19,7 +19,7 @@ from nextword.core.contracts import START, Tokenizer
 from nextword.core.errors import ConfigError
 from nextword.core.events import Event, Note, Stage
 from nextword.core.settings import Settings
-from nextword.evaluate.streams import Stream
+from nextword.evaluation.lm.streams import Stream
 from nextword.mixtures.members import Attached, Member, network_of
 from nextword.mixtures.memory import Kind
 from nextword.mixtures.mixture import tune_weights

@@ -17,7 +17,7 @@ from nextword.core.contracts import START, Carrier, Encoded, LanguageModel
 from nextword.core.events import Event, Measure, Note, Stage
 from nextword.data.batches.batch import generator
 from nextword.data.batches.stream import Stream as Words
-from nextword.evaluate.streams import Stream, gathered
+from nextword.evaluation.lm.streams import Stream, gathered
 from nextword.mixtures.mixture import Tuned, tune_weights
 from nextword.models.distributions import as_numpy
 from nextword.train.conditions import Conditions

@@ -173,7 +173,7 @@ def test_dynamic_evaluation_is_an_option(place):
     )
     assert adapted.nll < plain.nll
     assert "dynamic:sgd/0.2/" in adapted.signature
-    gathered = nextword.evaluate(
+    gathered = nextword.evaluation(
         run, place / "test.txt", dynamic="rms",
         set={"dynamic.rate": 0.0, "dynamic.statistics": str(place / "train.txt")},
     )  # fmt: skip
@@ -181,4 +181,4 @@ def test_dynamic_evaluation_is_an_option(place):
     with pytest.raises(ConfigError, match="add --dynamic sgd"):
         run.evaluate(place / "test.txt", set={"dynamic.rate": 0.2})
     with pytest.raises(ConfigError, match="has none"):
-        nextword.evaluate(place / "counts", place / "test.txt", dynamic="sgd")
+        nextword.evaluation(place / "counts", place / "test.txt", dynamic="sgd")

@@ -171,7 +171,7 @@ def test_characters_and_bytes_agree_about_the_text(corpus):
 def test_verbs_take_a_run_or_its_name(run, corpus, tmp_path):
     saved = run.save(tmp_path / "r")
     assert nextword.score(saved, "the students").nll == nextword.score(tmp_path / "r", "the students").nll
-    assert nextword.evaluate(tmp_path / "r", corpus).nll == nextword.evaluate(run, corpus).nll
+    assert nextword.evaluation(tmp_path / "r", corpus).nll == nextword.evaluation(run, corpus).nll
     assert (
         nextword.decompress(saved, nextword.compress(tmp_path / "r", b"the students\n")) == b"the students\n"
     )

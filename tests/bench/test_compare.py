@@ -8,8 +8,8 @@ import re
 import pytest
 from contests import result, write
 
-from nextword.bench.contest import enter
-from nextword.bench.rows import Row, ranked
+from nextword.comparison.rows import Row, ranked
+from nextword.comparison.setup import enter
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.events import Note
 from nextword.store.manifest import MANIFEST

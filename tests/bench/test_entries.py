@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nextword.bench.entries import FAMILIES, SMOOTHINGS, entries
+from nextword.comparison.entries import FAMILIES, SMOOTHINGS, entries
 from nextword.core.errors import ConfigError
 
 pytest.importorskip("torch")

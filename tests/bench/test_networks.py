@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from contests import result, write
 
-from nextword.bench import mixed
-from nextword.bench.contest import enter
-from nextword.bench.entries import entries
-from nextword.bench.pace import Pace
-from nextword.bench.rows import Row
+from nextword.comparison import mixed
+from nextword.comparison.entries import entries
+from nextword.comparison.progress import Pace
+from nextword.comparison.rows import Row
+from nextword.comparison.setup import enter
 from nextword.core.events import Note, Stage
 from nextword.train import saved
 

@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 
-from nextword.bench import pictures
-from nextword.bench.report import page
-from nextword.bench.rows import Row
-from nextword.bench.standing import standings, table, verdict
+from nextword.comparison import pictures
+from nextword.comparison.ranking import standings, table, verdict
+from nextword.comparison.report import page
+from nextword.comparison.rows import Row
 from nextword.drawing import svg
 
 BLOCKS = 60

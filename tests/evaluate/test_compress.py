@@ -13,9 +13,9 @@ from nextword.core.catalog import names
 from nextword.core.contracts import Block
 from nextword.core.errors import FormatError
 from nextword.core.events import Done, Progress
-from nextword.evaluate.coder import Decoder, Encoder, Weights
-from nextword.evaluate.compress import HEADER, compress, compressing, decompress
-from nextword.evaluate.perplexity import evaluate
+from nextword.evaluation.compress.coder import Decoder, Encoder, Weights
+from nextword.evaluation.compress.compressor import HEADER, compress, compressing, decompress
+from nextword.evaluation.lm.perplexity import evaluate
 
 RUN, OTHER = "ab" * 32, "cd" * 32
 TOKENIZERS = names("tokenizer")

@@ -11,8 +11,8 @@ import torch
 from nextword.core import catalog
 from nextword.core.contracts import Block
 from nextword.core.errors import ConfigError
-from nextword.evaluate.dynamic import DynamicStream
-from nextword.evaluate.perplexity import evaluate
+from nextword.evaluation.lm.dynamic import DynamicStream
+from nextword.evaluation.lm.perplexity import evaluate
 from nextword.mixtures.cache import CacheSettings, NeuralCache
 from nextword.mixtures.dynamic import Adapting, DynamicSettings
 from nextword.mixtures.mixture import Mixture

@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 from nextword.core.contracts import Block
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.events import Done, Note, Progress
-from nextword.evaluate import streams
-from nextword.evaluate.filter import FilterSettings, Scorer, filter_lines
-from nextword.evaluate.lines import score_lines
-from nextword.evaluate.progress import ScoreLog, count_lines, kept_bytes, whole_lines
-from nextword.evaluate.rules import Rule
+from nextword.evaluation.lines.filter import FilterSettings, Scorer, filter_lines
+from nextword.evaluation.lines.progress import ScoreLog, count_lines, kept_bytes, whole_lines
+from nextword.evaluation.lines.rules import Rule
+from nextword.evaluation.lines.scores import score_lines
+from nextword.evaluation.lm import streams
 
 SMALL = {"block": 1024, "save_every": 0}
 

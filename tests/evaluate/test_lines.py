@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nextword.core.contracts import Block
-from nextword.evaluate import streams
-from nextword.evaluate.lines import LineCutter, line_batches, score_lines
+from nextword.evaluation.lines.scores import LineCutter, line_batches, score_lines
+from nextword.evaluation.lm import streams
 from nextword.text import sequences
 
 lines = st.lists(st.text(alphabet="the cat\tzé\r", max_size=30), max_size=12)

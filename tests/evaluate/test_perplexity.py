@@ -11,9 +11,9 @@ import pytest
 
 from nextword.core.contracts import START, Block
 from nextword.core.errors import DataError
-from nextword.evaluate.perplexity import evaluate
-from nextword.evaluate.report import Report
-from nextword.evaluate.signature import signature
+from nextword.evaluation.lm.perplexity import evaluate
+from nextword.evaluation.lm.report import Report
+from nextword.evaluation.lm.signature import signature
 
 
 def one(data: bytes) -> list[Block]:

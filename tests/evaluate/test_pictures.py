@@ -14,7 +14,7 @@ from nextword.core.contracts import END, START
 from nextword.core.errors import RunError
 from nextword.drawing.page import Page, Table, shown
 from nextword.drawing.svg import Axis, Series, bars, histogram, lines, number, scatter
-from nextword.evaluate import orders
+from nextword.evaluation.lm import orders
 from nextword.ngram import estimation
 from nextword.ngram.settings import NgramSettings
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from nextword.core.contracts import Block
 from nextword.core.errors import ConfigError, DataError
-from nextword.evaluate.errorrate import edit_distances, word_errors
-from nextword.evaluate.lines import score_lines
-from nextword.evaluate.nbest import read_nbest, read_references
-from nextword.evaluate.rescore import features_of, model_scores, ranked, rescore, tune
+from nextword.evaluation.lines.error_rate import edit_distances, word_errors
+from nextword.evaluation.lines.nbest import read_nbest, read_references
+from nextword.evaluation.lines.rescore import features_of, model_scores, ranked, rescore, tune
+from nextword.evaluation.lines.scores import score_lines
 
 KALDI = b"""utt-a-1 -10.5 the cat sat
 utt-a-2 -10.0 cat the sat

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nextword.evaluate.significance import against, holm, interval, sign_flips, spread, student, welch
+from nextword.evaluation.significance import against, holm, interval, sign_flips, spread, student, welch
 
 
 @settings(max_examples=40, deadline=None)

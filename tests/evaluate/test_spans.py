@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nextword.core.contracts import Block
-from nextword.evaluate.spans import LineCosts, cut
-from nextword.evaluate.streams import Stream
-from nextword.evaluate.surprise import by_word, units
+from nextword.evaluation.lm.spans import LineCosts, cut
+from nextword.evaluation.lm.streams import Stream
+from nextword.evaluation.lm.surprise import by_word, units
 from nextword.ngram import estimation
 from nextword.ngram.settings import NgramSettings
 from nextword.text.fit import fit_tokenizer

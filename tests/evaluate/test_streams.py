@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nextword.core.contracts import END, START, Encoded
-from nextword.evaluate import batches
-from nextword.evaluate.streams import Stream, gathered
+from nextword.evaluation.lm import batches
+from nextword.evaluation.lm.streams import Stream, gathered
 from nextword.mixtures.mixture import Mixture
 
 sequences = st.lists(st.lists(st.integers(3, 12), max_size=9), min_size=1, max_size=8)

@@ -8,7 +8,7 @@ import pytest
 from nextword.core.catalog import names
 from nextword.core.contracts import START, Block, PackedScorer
 from nextword.decode.generate import DecodeSettings, collect, generate
-from nextword.evaluate.perplexity import evaluate
+from nextword.evaluation.lm.perplexity import evaluate
 from nextword.mixtures.mixture import Mixture, tune_weights
 
 NAMES = names("tokenizer")

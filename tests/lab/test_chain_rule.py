@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nextword.core.errors import ConfigError
-from nextword.lab import chain_rule
-from nextword.lab import derivations as by
-from nextword.lab.blanks import Blank
+from nextword.experiments import chain_rule
+from nextword.experiments import derivations as by
+from nextword.experiments.blanks import Blank
 
 EXAMPLES = st.builds(
     by.random_example,

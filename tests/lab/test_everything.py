@@ -12,8 +12,8 @@ from nextword.core import catalog
 from nextword.core.events import Done, Note
 from nextword.core.printable import markup
 from nextword.data.source import Source
-from nextword.lab import everything, fitting
-from nextword.lab.finding import Finding
+from nextword.experiments import everything, fitting
+from nextword.experiments.finding import Finding
 from nextword.store.writing import new_run
 from nextword.train import saved
 from nextword.train.fit import fit

@@ -12,7 +12,7 @@ from nextword.core import catalog
 from nextword.core.errors import ConfigError, RunError
 from nextword.core.events import Done, Progress, Stage
 from nextword.data.source import Source
-from nextword.lab import fitting
+from nextword.experiments import fitting
 from nextword.store.writing import new_run
 from nextword.train import saved
 from nextword.train.fit import fit

@@ -13,10 +13,10 @@ from table_models import make_table_model
 
 from nextword.core.contracts import END, START, UNKNOWN
 from nextword.data.batches.batch import NOT_COUNTED
-from nextword.lab import clipping, exact, exposure_bias, initial_state, reach, small, window
-from nextword.lab.bidirectional import TwoWays
-from nextword.lab.gradients import by_distance, middle
-from nextword.lab.random_truncation import places
+from nextword.experiments import clipping, exact, exposure_bias, initial_state, reach, small, window
+from nextword.experiments.bidirectional import TwoWays
+from nextword.experiments.gradients import by_distance, middle
+from nextword.experiments.random_truncation import places
 from nextword.models.network import NeuralLanguageModel
 
 SETS = {

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from nextword.core import catalog
 from nextword.core.contracts import END, START, UNKNOWN, Block, Carrier, LanguageModel
 from nextword.core.errors import ConfigError, DamagedError
-from nextword.evaluate import compress as packing
-from nextword.evaluate.perplexity import evaluate
+from nextword.evaluation.compress import compressor as packing
+from nextword.evaluation.lm.perplexity import evaluate
 from nextword.mixtures.mixture import Mixture
 from nextword.models.network import NeuralLanguageModel
 from nextword.ngram.estimation import build

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from nextword.core import catalog
 from nextword.core.contracts import END, START, Block, Carrier, LanguageModel
 from nextword.core.errors import ConfigError, DamagedError, MissingPart
-from nextword.evaluate import compress as packing
-from nextword.evaluate.evidence import evidence
-from nextword.evaluate.perplexity import evaluate
+from nextword.evaluation.compress import compressor as packing
+from nextword.evaluation.lm.evidence import evidence
+from nextword.evaluation.lm.perplexity import evaluate
 from nextword.mixtures.cache import CacheSettings, NeuralCache
 from nextword.mixtures.family import SavedMixture
 from nextword.mixtures.members import Attached, together

@@ -11,7 +11,7 @@ import torch
 
 from nextword.core import catalog
 from nextword.core.contracts import END, START, Block
-from nextword.evaluate.surprise import by_word
+from nextword.evaluation.lm.surprise import by_word
 from nextword.models.network import Network, NeuralLanguageModel
 from nextword.ngram import estimation
 from nextword.ngram.settings import NgramSettings

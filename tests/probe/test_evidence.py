@@ -161,7 +161,7 @@ def test_shares_of_a_mixture_sum_to_one_and_give_its_probability(subject):
     assert share_KN.sum(axis=0) == pytest.approx(np.ones(len(labels)))
     mixed = np.log(0.3 * np.exp(logp_KN[0]) + 0.7 * np.exp(logp_KN[1]))
     from nextword.core.contracts import Block
-    from nextword.evaluate.streams import Stream
+    from nextword.evaluation.lm.streams import Stream
 
     (piece,) = counts.tokenizer.encode_blocks([Block(text.encode(), True)])
     expected = Stream(model, carry=True).push(piece.ids, piece.documents)[np.asarray(piece.ids) != START]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nextword.core import catalog
-from nextword.evaluate.streams import Stream
+from nextword.evaluation.lm.streams import Stream
 from nextword.probe import looking, passes
 from nextword.probe.settings import ProbeSettings
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from nextword.core.contracts import END, Block
-from nextword.lab import slide
-from nextword.lab.counts import by_hand, by_nextword, laplace
-from nextword.lab.sums_to_one import leaking, strings
+from nextword.experiments import slide
+from nextword.experiments.counts import by_hand, by_nextword, laplace
+from nextword.experiments.sums_to_one import leaking, strings
 from nextword.ngram import estimation
 from nextword.ngram.settings import NgramSettings
 from nextword.text.settings import TextSettings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from nextword.bench.compare import compare
+from nextword.comparison.compare import compare
 from nextword.core.events import Done
 
 

@@ -11,7 +11,7 @@ from nextword.core.events import Done
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.data.split import hold_out
-from nextword.evaluate.perplexity import evaluate
+from nextword.evaluation.lm.perplexity import evaluate
 from nextword.mixtures.mixture import Mixture
 from nextword.store.writing import new_run
 from nextword.train import saved

@@ -1,0 +1,120 @@
+"""``nextword compare``: models on one split and one scale, as a table and a one-file report.
+
+Bits per byte rank models of any tokenizer; a score that is no probability (`stupid`) is shown and not ranked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from nextword.comparison.entries import Entry
+from nextword.comparison.growth import Growth, growth
+from nextword.comparison.mixed import mix_one, parts_of
+from nextword.comparison.progress import Pace
+from nextword.comparison.ranking import Standing, standings, table
+from nextword.comparison.report import page
+from nextword.comparison.rows import Row, keep, kept, key_of, ranked
+from nextword.comparison.runner import run_one
+from nextword.comparison.setup import Contest, split_note
+from nextword.comparison.tokenizers import shared
+from nextword.core.events import Done, Event, Measure, Note
+
+REPORT = "report.html"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The rows, the best first, and the report they were written to."""
+
+    rows: list[Row]
+    growth: Growth | None
+    report: Path
+    about: str
+    standings: list[Standing] = field(default_factory=list)  # the models: rows of several seeds together
+
+    @property
+    def best(self) -> str:
+        """The run that predicts best."""
+        first = next((row for row in self.rows if row.ranks and row.run), None)
+        return str(self.report.parent / first.run) if first else "latest"
+
+    @property
+    def samples(self) -> list[tuple[str, str]]:
+        """What each model writes, the first of its texts."""
+        firsts = [(each.name, each.first.sentences) for each in self.standings]
+        return [(name, texts[0]) for name, texts in firsts if texts]
+
+    def to_json(self) -> dict[str, Any]:
+        """Every number."""
+        orders = None
+        if self.growth is not None:
+            orders = {
+                "unseen": [each.unseen for each in self.growth.facts],
+                "ngrams": [each.grams for each in self.growth.facts],
+                "bytes": [each.bytes for each in self.growth.facts],
+                "perplexity": self.growth.perplexities,
+            }
+        return {
+            "about": self.about,
+            "report": str(self.report),
+            "models": [each.to_json() for each in self.standings],
+            "by_order": orders,
+        }
+
+    def __str__(self) -> str:
+        """The table, and below it what is said about single models."""
+        notes = [f"{each.name}: {each.note}" for each in self.standings if each.note]
+        return "\n".join([str(table(self.standings)), *notes])
+
+    def _repr_html_(self) -> str:
+        return page(self.standings, self.growth, self.about).fragment()
+
+
+def compare(contest: Contest) -> Iterator[Event]:
+    """Train and measure every model that is not finished yet; the last event is ``Done(Comparison)``."""
+    contest = yield from shared(contest)
+    made: list[tuple[Entry, Row]] = []
+    pace = Pace(contest)
+    for entry in contest.entries:
+        parts = parts_of(entry, made) if entry.is_mixture else []
+        key = _key(contest, entry, parts)
+        row = kept(contest.out, entry.label, key)
+        if row is not None:
+            yield Note(f"{entry.label} was finished before; its row is kept")
+            pace.skip(entry)
+        else:
+            row = yield from _made(contest, entry, key, parts, pace)
+        row = replace(row, model=entry.name)
+        made.append((entry, row))
+        yield Measure(row.to_json())
+    found = yield from growth(contest)
+    about = split_note(contest)
+    models = standings([row for _, row in made], contest.block_bytes.tolist())
+    path = page(models, found, about).save(contest.out / REPORT)
+    yield Done(Comparison(ranked([row for _, row in made]), found, path, about, models))
+
+
+def _made(
+    contest: Contest, entry: Entry, key: str, parts: list[Row], pace: Pace
+) -> Generator[Event, None, Row]:
+    """A row that was not there: train and measure."""
+    if len(contest.entries) > 1:
+        yield Note(pace.line(entry))
+    with pace.running(entry):
+        if entry.is_mixture:
+            row = yield from mix_one(contest, entry, parts, key)
+        else:
+            row = yield from run_one(contest, entry, key)
+    if row.run:
+        keep(contest.out, row)
+    return row
+
+
+def _key(contest: Contest, entry: Entry, parts: list[Row]) -> str:
+    """What a row depends on: the shared tokenizer, a network's minutes, and a mixture's parts, too."""
+    more = [Path(contest.tokenizers.get(entry.tokenizer, "")).name]
+    more += [f"{contest.minutes} minutes"] if entry.is_neural else []
+    return key_of(entry.settings, contest.digest, *more, *(part.key for part in parts))

@@ -1,0 +1,97 @@
+"""The entry `mixture`: the best count model and the best network of the comparison, joined.
+
+p(w | h) = Σ λ_k p_k(w | h) [XMU "Smoothing"; Jelinek & Mercer 1980]. Which two, and their weights λ, is
+decided on the text for choices; the held-out text only measures. Its seconds are those of both.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Generator, Sequence
+from typing import Any
+
+import numpy as np
+
+from nextword.comparison.entries import Entry
+from nextword.comparison.measure import measured
+from nextword.comparison.rows import Row
+from nextword.comparison.setup import Contest
+from nextword.core.contracts import START
+from nextword.core.events import Event, Stage
+from nextword.evaluation.lm.streams import Stream
+from nextword.mixtures.family import SavedMixture
+from nextword.mixtures.mixture import MixtureSettings, tune_weights
+from nextword.store.reading import RunFolder
+from nextword.store.writing import new_run
+from nextword.train import saved
+from nextword.train.facts import collect
+from nextword.train.saved import Trained
+from nextword.train.settings import RunSettings, TrainSettings
+
+Made = tuple[Entry, Row]
+
+
+def parts_of(entry: Entry, made: Sequence[Made]) -> list[Row]:
+    """The runs that a mixture joins: of its tokenizer and its seed, the best count model and network.
+
+    Where there is only one kind, the best two of it.
+    """
+    able = [
+        (other, row) for other, row in made
+        if row.ranks and row.run and other.tokenizer == entry.tokenizer
+        and (other.number == entry.number or not other.is_neural)
+    ]  # fmt: skip
+    able.sort(key=lambda pair: math.inf if pair[1].tune_bits is None else pair[1].tune_bits)
+    counted = [row for other, row in able if not other.is_neural]
+    networks = [row for other, row in able if other.is_neural]
+    if counted and networks:
+        return [counted[0], networks[0]]
+    return [row for _, row in able[:2]]
+
+
+def mix_one(contest: Contest, entry: Entry, rows: Sequence[Row], key: str) -> Generator[Event, None, Row]:
+    """Find the weights, save the mixture and measure it."""
+    if len(rows) < 2:
+        return Row(entry.name, key, note="fewer than two models could be mixed")
+    began, folder = time.perf_counter(), contest.out / entry.label
+    yield Stage(f"{entry.name}: weights for {' and '.join(row.model for row in rows)}")
+    parts = [saved.load(contest.out / row.run) for row in rows]
+    tuned = tune_weights(_logps(contest, parts))
+    with new_run(folder, overwrite=True) as new:
+        saved.write(_joined(entry, parts, rows, tuned.weights), new)
+    seconds = time.perf_counter() - began + sum(row.train_seconds for row in rows)
+    shares = zip(tuned.weights, rows, strict=True)
+    row = Row(
+        entry.name, key, seed=next((row.seed for row in rows if row.seed is not None), None),
+        train_seconds=round(seconds, 3), run=entry.label, parts=[part.model for part in rows],
+        note=" + ".join(f"{weight:.2f} {part.model.partition(' ')[0]}" for weight, part in shares),
+    )  # fmt: skip
+    yield Stage(f"{entry.name}: measure")
+    return measured(contest, saved.load(folder), row)
+
+
+def _logps(contest: Contest, parts: Sequence[Trained]) -> list[np.ndarray[Any, np.dtype[Any]]]:
+    """log p of every token of the text for choices, one array a model."""
+    assert contest.tune is not None
+    found: list[list[Any]] = [[] for _ in parts]
+    streams = [Stream(part.model, carry=True) for part in parts]
+    for piece in parts[0].tokenizer.encode_blocks(contest.tune.blocks()):
+        real = np.asarray(piece.ids) != START
+        for stream, logps in zip(streams, found, strict=True):
+            logps.append(np.asarray(stream.push(piece.ids, piece.documents))[real])
+    return [np.concatenate(logps) for logps in found]
+
+
+def _joined(
+    entry: Entry, parts: Sequence[Trained], rows: Sequence[Row], weights: tuple[float, ...]
+) -> Trained:
+    """The mixture as a run of its own, with copies of its parts."""
+    first = parts[0]
+    model = MixtureSettings(runs=tuple(row.run for row in rows), weights=weights)
+    text, data = first.settings.text, first.settings.data
+    settings = RunSettings(entry.model, "mixture", model, text, data, TrainSettings())
+    folders: list[RunFolder] = [part.folder for part in parts if part.folder is not None]
+    mixture = SavedMixture([part.model for part in parts], weights, folders)
+    facts = collect(entry.settings.train.seed, first.facts.data, 0.0)
+    return Trained(settings, mixture, first.tokenizer, facts, [{"weights": list(weights)}])

@@ -1,0 +1,193 @@
+"""The report of a comparison: one HTML file with table, pictures and what the models write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nextword.comparison import pictures
+from nextword.comparison.growth import Growth
+from nextword.comparison.ranking import Standing, table, verdict
+from nextword.drawing.page import Page, Table
+from nextword.evaluation.lm import orders
+
+
+def page(found: Sequence[Standing], growth: Growth | None, about: str) -> Page:
+    """The whole report; the models come in the order of their rank."""
+    made = Page("Language models side by side")
+    made.text(about[0].upper() + about[1:] + ".", soft=True)
+    if told := verdict(found):
+        made.verdict(True, told)
+    _table(made, found)
+    _ranking(made, found)
+    _learning(made, found)
+    _costs(made, found)
+    _sentences(made, found)
+    _written(made, found)
+    if growth is not None:
+        _by_order(made, growth, found)
+    _how(made, found)
+    return made
+
+
+def _table(made: Page, found: Sequence[Standing]) -> None:
+    made.table(table(found))
+    told = [f"{each.name}: {each.note}." for each in found if each.note]
+    if any(each.first.bits_per_byte is None for each in found):
+        told.append("A dash is infinite: the model calls something impossible that did happen.")
+    if unknown := max((each.first.unknown_rate for each in found), default=0.0):
+        told.append(
+            f"{unknown:.1%} of the new words were never seen in training; `of known words` leaves them out, "
+            "bits per byte spells them letter by letter."
+        )
+    if len({each.first.tokenizer for each in found}) > 1:
+        told.append("Perplexities of different tokenizers do not compare; bits per byte do.")
+    told.append(
+        "Trained, scored and written are tokens a second; written is one text at a time. MB are those of the "
+        "run on disk."
+    )
+    made.text(" ".join(told), soft=True)
+
+
+def _ranking(made: Page, found: Sequence[Standing]) -> None:
+    made.heading("Bits per byte")
+    seeds = max((len(each.rows) for each in found), default=1)
+    whiskers = f" The whiskers are one standard deviation over {seeds} seeds." if seeds > 1 else ""
+    made.picture(
+        pictures.ranking(found),
+        "How many bits a compressor with this model needs for one byte of the new text; less is better. "
+        f"Plain text has 8.{whiskers}",
+        _behind(found),
+    )
+
+
+def _behind(found: Sequence[Standing]) -> Table | None:
+    """How far each model is behind the best, and how sure that is."""
+    tested = [(each.name, each.test, each.p) for each in found if each.test is not None]
+    rows = tuple(
+        (name, *(None if value is None else round(value, 4)
+                 for value in (test.behind, test.low, test.high, test.p_text, test.p_seeds, p)))
+        for name, test, p in tested
+    )  # fmt: skip
+    heads = (
+        "model", "bits per byte behind the best", "at least", "at most", "p by text", "p by seeds", "p, all",
+    )  # fmt: skip
+    return Table(heads, rows) if rows else None
+
+
+def _learning(made: Page, found: Sequence[Standing]) -> None:
+    if not any(row.curve for each in found for row in each.rows):
+        return
+    made.heading("How they learn")
+    made.picture(
+        pictures.learning(found, by_tokens=False),
+        "The same seconds for each network: the lowest line learns most in the time that passes. A flat line "
+        "is a model of counts, which has no steps; it begins where it was ready.",
+    )
+    made.picture(
+        pictures.learning(found, by_tokens=True),
+        "The same text for each: the lowest line learns most from what it has read, however long that took.",
+    )
+
+
+def _costs(made: Page, found: Sequence[Standing]) -> None:
+    made.heading("What it costs")
+    for kind, caption in (
+        (pictures.SECONDS, "Left and low is good. The dotted line joins those that no other beats in both."),
+        (pictures.SIZE, "The same by the size of the run on disk."),
+        (pictures.SPEED, "The same by the time that scoring takes."),
+    ):
+        if pictures.differ(found, kind):
+            made.picture(pictures.pareto(found, kind), caption)
+
+
+def _sentences(made: Page, found: Sequence[Standing]) -> None:
+    asked = max((len(each.first.surprise) for each in found), default=0)
+    if not asked:
+        return
+    made.heading("The same sentences, word by word")
+    made.text(
+        "The surprise of each word in bits (-log2 p) in sentences of the new text, after what stood before "
+        "them: the redder, the less expected; bold is the model that expected a word most. Tokens are added "
+        "up to words, unknown words are spelled; a dash is infinite."
+    )
+    values = [bits for each in found for text in each.first.surprise for _, bits in text if bits is not None]
+    hot = float(np.quantile(values, 0.95)) if values else 1.0
+    for place in range(asked):
+        shown = {each.name: each.first.surprise[place] for each in found if len(each.first.surprise) > place}
+        heads = [word for word, _ in next(iter(shown.values()))]
+        same = {name: words for name, words in shown.items() if [word for word, _ in words] == heads}
+        made.heat(heads, {name: [bits for _, bits in words] for name, words in same.items()}, hot)
+
+
+def _written(made: Page, found: Sequence[Standing]) -> None:
+    made.heading("What the models write")
+    made.text("Sampled from the beginning of a text, with the same seed and nothing left out.")
+    for each in found:
+        if each.first.sentences:
+            made.quotes(each.name, each.first.sentences)
+
+
+def _by_order(made: Page, growth: Growth, found: Sequence[Standing]) -> None:
+    most = len(growth.facts)
+    part = f" Drawn from the first {growth.tokens:,} tokens of the text." if growth.is_part else ""
+    made.heading("n-grams: what a longer n brings")
+    drawn, left = pictures.by_order(growth, [each.name for each in found])
+    missing = f" Not drawn, since infinite: {', '.join(left)}." if left else ""
+    names = tuple(each.name for each in found if each.name in growth.perplexities)
+    cells = tuple((n, *(growth.perplexities[name][n - 1] for name in names)) for n in range(1, most + 1))
+    made.picture(
+        drawn, f"Perplexity of the new text by order.{missing}{part}", Table(("order", *names), cells)
+    )
+    made.heading("The sparsity problem")
+    made.picture(
+        orders.unseen_picture(growth.facts),
+        "The share of n-grams of the new text that the training text does not have." + part,
+        orders.table(growth.facts),
+    )
+    made.heading("The storage problem")
+    made.picture(
+        orders.bytes_picture(growth.facts, growth.text_bytes),
+        "All n-grams that were seen must be stored: bytes of a model by order, and of the text itself."
+        + part,
+    )
+
+
+def _how(made: Page, found: Sequence[Standing]) -> None:
+    made.heading("How it was measured")
+    made.text(
+        "Bits per byte code the bytes of the file itself: unknown words are spelled, odd gaps coded. A score "
+        "that is no probability (stupid backoff) has none, so it is not ranked. Train is the time from the "
+        "text to the saved run."
+    )
+    if any(row.curve for each in found for row in each.rows):
+        made.text(
+            "Networks had the same minutes each, with a tokenizer that was learned beforehand; a count model "
+            "takes what it needs. The learning curves are of the text for choices, not of the new text."
+        )
+    if any(each.first.parts for each in found):
+        made.text(
+            "The mixture joins the best count model and the best network of the list as they were trained: "
+            "which these are, and their weights, was decided on the text for choices. Its seconds are those "
+            "of both."
+        )
+    if any(each.test is not None for each in found):
+        made.text(_test(found))
+    for line in dict.fromkeys(each.first.signature for each in found if each.first.signature):
+        made.text(line, soft=True)
+
+
+def _test(found: Sequence[Standing]) -> str:
+    blocks = len(found[0].first.blocks)
+    seeds = max(len(each.rows) for each in found)
+    over = (
+        f"and by Welch's t-test over {seeds} seeds; the larger p counts"
+        if seeds > 1
+        else "with one seed only, so luck in training is not in it"
+    )
+    return (
+        f"Each model was tested against the best by the signs of {blocks} differences, one for each block of "
+        f"the new text (paired permutation test), {over}. The values are Holm's, for all models at once; "
+        "from 0.05 on a model is called as good."
+    )

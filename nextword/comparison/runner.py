@@ -1,0 +1,73 @@
+"""One run of a comparison: trained, saved, opened again and measured as a user would."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+from nextword.comparison.entries import Entry
+from nextword.comparison.measure import measured
+from nextword.comparison.rows import Row
+from nextword.comparison.setup import Contest
+from nextword.comparison.tokenizers import with_file
+from nextword.core.errors import TrainingError
+from nextword.core.events import Done, Event, Note, Stage
+from nextword.store.writing import new_run
+from nextword.train import saved
+from nextword.train.budget import Clock
+from nextword.train.conditions import Conditions
+from nextword.train.fit import fit
+
+_COMPILED = "compiled"  # a note with this word says that the time is not the model's own
+
+
+def run_one(contest: Contest, entry: Entry, key: str) -> Generator[Event, None, Row]:
+    """Train one model and measure it; its run stays in the output folder."""
+    folder = contest.out / entry.label
+    try:
+        seconds, cold = yield from _train(contest, entry, folder)
+    except TrainingError as error:  # the others go on
+        yield Note(f"{entry.label}: {error}")
+        return Row(entry.name, key, note=str(error))
+    if seconds is not None and cold and not entry.is_neural:
+        yield Note(f"{entry.name} is trained a second time, since its time held that of compiling")
+        again, _ = yield from _train(contest, entry, folder)
+        seconds = min(seconds, again or seconds)
+    if seconds is None:
+        return Row(entry.name, key, note=f"stopped after {contest.minutes:g} minutes")
+    yield Stage(f"{entry.name}: measure")
+    seed = entry.settings.train.seed if entry.is_neural else None
+    row = Row(entry.name, key, seed=seed, train_seconds=round(seconds, 3), run=entry.label)
+    return measured(contest, saved.load(folder), row)
+
+
+def _train(contest: Contest, entry: Entry, folder: Path) -> Generator[Event, None, tuple[float | None, bool]]:
+    """Seconds from the text to the saved run (None: time over), and whether something was compiled.
+
+    A network keeps its minutes itself; for a count model, which needs what it needs, they are a limit.
+    """
+    began, cold = time.perf_counter(), False
+    tune = contest.tune if entry.is_neural else None
+    conditions = Conditions(Clock.minutes(contest.minutes), whole=True) if entry.is_neural else None
+    limit = math.inf if contest.minutes is None or entry.is_neural else contest.minutes * 60
+    try:
+        with new_run(folder, overwrite=True) as new:
+            for event in fit(with_file(contest, entry), contest.train, tune, new, conditions):
+                if time.perf_counter() - began > limit:
+                    raise _TimeOver
+                if isinstance(event, Done):
+                    saved.write(event.result, new)
+                elif isinstance(event, Stage):
+                    yield Stage(f"{entry.name}: {event.name}", event.total, event.unit)
+                else:
+                    cold = cold or (isinstance(event, Note) and _COMPILED in event.message)
+                    yield event
+    except _TimeOver:
+        return None, cold
+    return time.perf_counter() - began, cold
+
+
+class _TimeOver(Exception):  # noqa: N818 - no mistake: the minutes for one model are over
+    pass

@@ -1,0 +1,145 @@
+"""Who is compared, and on what: every setting is checked and the text is split before anything is trained.
+
+One split for all: the end of the text is held out, or a text of its own is given. Where networks or mixtures
+take part, a piece before it is for their choices (when to stop, which weights): what is measured chooses
+nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nextword.comparison.entries import Entry, entries
+from nextword.core.errors import ConfigError
+from nextword.data.corpora import DEFAULT
+from nextword.data.source import Names, Source
+from nextword.data.split import divide, hold_out
+from nextword.evaluation.lines.scores import LineCutter
+from nextword.evaluation.lm import spans
+from nextword.train.settings import RunSettings
+
+Array = np.ndarray[Any, np.dtype[Any]]
+MOST_HELD = 2_000_000  # bytes that are measured where networks take part and nobody asks for more
+MOST_TUNED = 600_000  # bytes for the choices
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The models with their settings, the texts, and where results go."""
+
+    entries: tuple[Entry, ...]
+    train: Source
+    tune: Source | None  # for choices; None where nobody makes any
+    held: Source
+    data: tuple[str, ...]  # how the text was named
+    valid: tuple[str, ...]
+    digest: str  # of all texts
+    out: Path
+    minutes: float | None = None
+    tokenizers: Mapping[str, str] = field(default_factory=dict)  # the file that all of a name share
+    blocks: Array = field(default_factory=lambda: np.zeros(1, dtype=np.int64))  # of each held-out line
+    block_bytes: Array = field(default_factory=lambda: np.ones(1))
+
+    @property
+    def settings(self) -> RunSettings:
+        """Of the first entry, for what all have in common."""
+        return self.entries[0].settings
+
+    @property
+    def has_networks(self) -> bool:
+        """Whether somebody learns in steps."""
+        return any(entry.is_neural for entry in self.entries)
+
+
+def enter(
+    data: Names = (),
+    models: Sequence[str] = (),
+    *,
+    valid: Names = (),
+    tokenizer: str | Sequence[str] | None = None,
+    sets: Mapping[str, Any] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    minutes: float | None = None,
+    seeds: int = 1,
+) -> Contest:
+    """Check everything that was asked for; the text is read once, to find the split and its hash."""
+    if minutes is not None and not minutes > 0:
+        raise ConfigError(f"'minutes' is {minutes}; it must be more than 0")
+    named = tuple(os.fspath(name) for name in data) or (DEFAULT,)
+    apart = tuple(os.fspath(name) for name in valid)
+    given = dict(sets or {})
+    tokenizers = [tokenizer] if isinstance(tokenizer, str) else list(tokenizer or ())
+    found = entries(models, tokenizers, seeds, given, minutes)
+    train, tune, held = _split(found, named, apart, given)
+    digest = train.read_through() + held.read_through() + ("" if tune is None else tune.read_through())
+    sizes = np.array([len(line) + 1 for line in lines(held)] or [1])
+    blocks = spans.cut(sizes)
+    return Contest(
+        found, train, tune, held, named, apart, digest, _folder(out, named[0]), minutes,
+        blocks=blocks, block_bytes=np.bincount(blocks, weights=sizes),
+    )  # fmt: skip
+
+
+def _split(
+    found: Sequence[Entry], named: tuple[str, ...], apart: tuple[str, ...], given: Mapping[str, Any]
+) -> tuple[Source, Source | None, Source]:
+    settings, chooses = found[0].settings.data, any(entry.chooses for entry in found)
+    train: Source
+    held: Source
+    if apart:
+        train, held = Source.for_training(named, settings), Source.for_reading(apart, settings)
+        if (both := train.shares_a_file_with(held)) is not None:
+            raise ConfigError(f"{both} is in the training text and in --valid; new text must not be known")
+        train.keep()
+        held.keep()
+    else:
+        most = MOST_HELD if chooses and "data.hold_out" not in given else None
+        train, held = hold_out(named, settings, most=most)
+    if not chooses:
+        return train, None, held
+    train, tune = divide(train, settings.hold_out or 0.05, MOST_TUNED)
+    return train, tune, held
+
+
+def lines(source: Source) -> Iterator[bytes]:
+    """The lines of a text, without their ends."""
+    cutter = LineCutter()
+    for block in source.blocks():
+        yield from cutter.push(block)
+    yield from cutter.flush()
+
+
+def _folder(out: str | os.PathLike[str] | None, data: str) -> Path:
+    """``compare/DATA`` unless it is named, so that the same question finds its own results again."""
+    if out is not None:
+        return Path(out)
+    stem = os.path.basename(data.rstrip("/")).partition(".")[0]
+    return Path("compare") / ("".join(c if c.isalnum() else "-" for c in stem).strip("-") or "text")
+
+
+def split_note(contest: Contest) -> str:
+    """How the text was split, in one phrase."""
+    held = _size(contest.block_bytes.sum())
+    if contest.valid:
+        told = f"trained on {_list(contest.data)}, measured on {_list(contest.valid)}"
+    else:
+        told = f"trained on {_list(contest.data)} without its end, measured on its last {held}"
+    if contest.minutes is not None and contest.has_networks:
+        told += f"; {contest.minutes:g} minutes for each network"
+    if contest.tune is None:
+        return told
+    return told + "; stopping and weights were chosen on a piece that is neither"
+
+
+def _size(count: float) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{max(1, round(count / 1e3))} kB"
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(names)

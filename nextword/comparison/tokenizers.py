@@ -1,0 +1,68 @@
+"""One tokenizer for all models that share its name: learned once, kept beside the rows.
+
+So their ids mean the same, their perplexities compare, they can be mixed, and no model's minutes go into it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+
+from nextword.comparison.entries import Entry
+from nextword.comparison.setup import Contest
+from nextword.core import catalog
+from nextword.core.errors import NextwordError
+from nextword.core.events import Event, Stage
+from nextword.store.disk import translate
+from nextword.text.files import load_tokenizer
+from nextword.text.fit import fit_tokenizer
+from nextword.train.budget import Clock
+from nextword.train.calibrate import in_time
+from nextword.train.ids import encode
+from nextword.train.settings import RunSettings
+
+
+def shared(contest: Contest) -> Generator[Event, None, Contest]:
+    """The contest with every tokenizer as a file; smoothings alone learn their own, in their own time."""
+    if contest.tune is None:
+        return contest
+    files: dict[str, str] = {}
+    for entry in contest.entries:
+        if entry.tokenizer not in files and entry.tokenizer in catalog.names("tokenizer"):
+            yield Stage(f"learn the tokenizer {entry.tokenizer}")
+            files[entry.tokenizer] = str(_file(contest, entry))
+    contest = replace(contest, tokenizers=files)
+    for name, file in files.items():
+        if getattr(load_tokenizer(file), "cached", False):  # now: no model's time goes into cutting the text
+            first = next(entry for entry in contest.entries if entry.tokenizer == name)
+            yield from encode(with_file(contest, first), contest.train)
+    return contest
+
+
+def with_file(contest: Contest, entry: Entry) -> RunSettings:
+    """The settings of an entry, its tokenizer being the shared file."""
+    file = contest.tokenizers.get(entry.tokenizer, entry.tokenizer)
+    text = entry.settings.text.model_copy(update={"tokenizer": file})
+    return replace(entry.settings, text=text)
+
+
+def _file(contest: Contest, entry: Entry) -> Path:
+    """The tokenizer of this name, learned now unless it is there."""
+    settings, _, _ = in_time(entry.settings, contest.train, None, Clock.minutes(contest.minutes))
+    about = (settings.text.model_dump_json(), settings.data.model_dump_json(), contest.digest)
+    digest = hashlib.sha256("\n".join(about).encode()).hexdigest()
+    path = contest.out / "tokenizers" / f"{entry.tokenizer}-{digest[:12]}.json"
+    try:
+        load_tokenizer(path)
+    except NextwordError:
+        unit = None if settings.data.unit == "auto" else settings.data.unit
+        contest.train.keep()
+        tokenizer = fit_tokenizer(entry.tokenizer, contest.train.blocks(), settings.text, unit)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            tokenizer.save(str(path))
+        except OSError as error:
+            raise translate(error, path) from error
+    return path

@@ -1,0 +1,298 @@
+"""Keep the lines of a text that a model finds likely, or unlikely; or by the difference of two models.
+
+CCNet keeps web text by perplexity (Wenzek et al. 2020), Moore & Lewis (2010) by H_in - H_out. Streaming, at
+the speed of scoring; a job that was killed goes on where it stopped and writes the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from itertools import tee
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from pydantic import Field
+
+from nextword.core.contracts import Block, LanguageModel, Tokenizer
+from nextword.core.errors import DataError
+from nextword.core.events import Done, Event, Note, Progress, Stage
+from nextword.core.settings import Settings
+from nextword.data.charset import TextChecker
+from nextword.data.files import read_bytes
+from nextword.data.paths import STDIN, Source
+from nextword.data.settings import DataSettings
+from nextword.evaluation.lines.progress import ScoreLog, count_lines, fingerprint, kept_bytes, whole_lines
+from nextword.evaluation.lines.rules import Rule, Scores
+from nextword.evaluation.lines.scores import line_batches
+from nextword.store.replace import locked
+
+Array = np.ndarray[Any, np.dtype[Any]]
+PIECE = 1 << 20
+GZIP = b"\x1f\x8b"
+
+
+class FilterSettings(Settings):
+    """What is kept, and how the work is cut."""
+
+    keep: str = Field("best", description="best, worst, head:P, middle:P, tail:P (percent) or below:X")
+    block: int = Field(16 << 20, ge=1 << 10, le=1 << 30, description="bytes scored at a time")
+    save_every: float = Field(5.0, ge=0, le=3600, description="seconds between two saves of the progress")
+    longest_line: int = Field(256 << 20, ge=1 << 10, le=1 << 34, description="bytes that one line may have")
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """What was kept."""
+
+    keep: str
+    lines: int
+    kept: int
+    bytes: int
+    kept_bytes: int
+    resumed: int  # lines whose scores were there from an earlier attempt
+    seconds: float
+    lowest: float | None = None  # scores of the kept lines, in nats per token
+    highest: float | None = None
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A model with its tokenizer, and a second pair where their difference counts."""
+
+    model: LanguageModel
+    tokenizer: Tokenizer
+    against: tuple[LanguageModel, Tokenizer] | None = None
+    identity: str = ""  # hashes of the runs: another run does not go on with this one's scores
+
+    def scores(self, blocks: Iterator[Block]) -> Iterator[Scores]:
+        """Nats per token of every line, or the difference; float32."""
+        if self.against is None:
+            for batch in line_batches(self.model, self.tokenizer, blocks):
+                yield _without_blank(-batch.logprob / batch.tokens, batch.tokens)
+            return
+        first, second = tee(blocks)
+        ours, theirs = line_batches(self.model, self.tokenizer, first), line_batches(*self.against, second)
+        waiting = np.empty(0)
+        for batch in ours:
+            while len(waiting) < len(batch):
+                waiting = np.concatenate([waiting, next(theirs).logprob])
+            with np.errstate(invalid="ignore"):
+                difference = (waiting[: len(batch)] - batch.logprob) / batch.tokens
+            waiting = waiting[len(batch) :]
+            difference = np.nan_to_num(difference, nan=np.inf, posinf=np.inf, neginf=-np.inf)
+            yield _without_blank(difference, batch.tokens)
+
+
+def _without_blank(scores: Array, tokens: Array) -> Scores:
+    """A line that is nothing but its end has no perplexity of its own."""
+    return np.where(tokens > 1, scores, np.nan).astype(np.float32)
+
+
+def filter_lines(
+    scorer: Scorer,
+    source: str | os.PathLike[str],
+    output: str | os.PathLike[str] | IO[bytes],
+    settings: FilterSettings | None = None,
+) -> Iterator[Event]:
+    """Copy the lines that the rule keeps; the last event is ``Done(Filtered(...))``.
+
+    `source` is a file (also gzip) or ``-`` for standard input. With a file as `output` the job can be
+    resumed: its progress stands in ``OUTPUT.progress`` until the output is complete.
+    """
+    settings = settings or FilterSettings()
+    rule = Rule.parse(settings.keep, scorer.against is not None)
+    target = Path(output) if isinstance(output, str | os.PathLike) else None
+    if target is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        stack.enter_context(locked(target) if target is not None else nullcontext())
+        job = _Job(scorer, rule, settings, os.fspath(source), target, stack)
+        writer = stack.enter_context(_writer(output, target))
+        yield from job.run(writer)
+        if target is not None:
+            writer.flush()
+            os.fsync(writer.fileno())
+            os.replace(_part(target), target)
+        job.log.remove()
+        yield Done(job.result())
+
+
+def _part(target: Path) -> Path:
+    return target.with_name(target.name + ".part")
+
+
+@contextmanager
+def _writer(output: Any, target: Path | None) -> Iterator[IO[bytes]]:
+    """The output: a stream as it is, or a file that gets its name when it is complete."""
+    if target is None:
+        yield output
+        return
+    try:
+        with open(_part(target), "wb") as file:
+            yield file
+    finally:
+        _part(target).unlink(missing_ok=True)  # gone already where all went well
+
+
+class _Job:
+    """One run over the input."""
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        rule: Rule,
+        settings: FilterSettings,
+        source: str,
+        target: Path | None,
+        stack: ExitStack,
+    ) -> None:
+        self.scorer, self.rule, self.settings, self.source = scorer, rule, settings, source
+        self.began = time.monotonic()
+        self.shown = "standard input" if source in STDIN else source
+        self.spooled = False
+        self.plain = self._plain_file(stack)
+        where = target.with_name(target.name + ".progress") if target is not None else None
+        self.task: dict[str, Any] = {}
+        if self.plain is not None and not self.spooled:
+            self.task = {"identity": scorer.identity, "input": fingerprint(self.plain)}
+        self.log = ScoreLog(where if self.task else None, self.task)
+        self.resumed, self.at = self.log.lines, 0
+        self.kept = self.kept_bytes = self.bytes = 0
+        self.lowest, self.highest = np.inf, -np.inf
+
+    def _plain_file(self, stack: ExitStack) -> Path | None:
+        """The input as a file that can be read twice; None where once is enough."""
+        if self.source not in STDIN and os.path.isfile(self.source):
+            with open(self.source, "rb") as file:
+                if file.read(2) != GZIP:
+                    return Path(self.source)
+        if not self.rule.needs_all:
+            return None
+        self.spooled = True
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="nextword-filter-")))
+        with open(folder / "input", "wb") as spool:
+            for piece in read_bytes(Source(self.source)):
+                spool.write(piece)
+        return folder / "input"
+
+    def run(self, writer: IO[bytes]) -> Iterator[Event]:
+        """Score what is not scored yet; write as soon as the rule can tell."""
+        total = self.plain.stat().st_size if self.plain is not None else None
+        if self.resumed:
+            yield Note(f"{self.shown}: going on after {self.resumed:,} lines that were scored before")
+        yield Stage("score", total, "bytes")
+        at_once = not self.rule.needs_all
+        if at_once and self.resumed:
+            self._copy(writer, self.rule.mask(self.log.scores), self.log.offset)
+        for data, scores in self._score():
+            if at_once:
+                self._write(writer, data, self.rule.mask(scores), scores)
+            yield Progress(self.at)
+        if not self.log.lines:
+            raise DataError("there are no lines in it, so there is nothing to filter", self.shown)
+        self._check_unchanged()
+        if not at_once:
+            yield Stage("write", total, "bytes")
+            self._copy(writer, self.rule.mask(self.log.scores), self.at)
+
+    def _score(self) -> Iterator[tuple[bytes, Scores]]:
+        """Blocks of whole lines with the scores of their lines; saved on the way."""
+        waiting: deque[bytes] = deque()
+        self.at = self.log.offset
+        found: Scores = np.empty(0, np.float32)
+        unsaved: list[Scores] = []
+        saved = time.monotonic()
+        for scores in self.scorer.scores(self._blocks(waiting)):
+            found = np.concatenate([found, scores])
+            while waiting and len(found) >= (count := count_lines(waiting[0])):
+                data, mine, found = waiting.popleft(), found[:count], found[count:]
+                self.at += len(data)
+                unsaved.append(mine)
+                yield data, mine
+            if unsaved and time.monotonic() - saved >= self.settings.save_every:
+                self.log.append(np.concatenate(unsaved), self.at)
+                unsaved, saved = [], time.monotonic()
+        if unsaved:
+            self.log.append(np.concatenate(unsaved), self.at)
+
+    def _blocks(self, waiting: deque[bytes]) -> Iterator[Block]:
+        """The input from where it goes on, checked; what is under way waits for its scores."""
+        checker = TextChecker(self.shown, DataSettings(), raw=True)
+        checker.line, checker.size = self.log.lines + 1, self.log.offset
+        for data in whole_lines(self._bounded(self._pieces()), self.settings.block):
+            waiting.append(data)
+            yield Block(checker.check(data), False, self.shown)
+
+    def _pieces(self) -> Iterator[bytes]:
+        if self.plain is None:
+            yield from read_bytes(Source(self.source))
+            return
+        with open(self.plain, "rb") as file:
+            file.seek(self.log.offset)
+            # Pieces end at round places, so that a resumed job cuts the same blocks as an unbroken one.
+            size = min(PIECE, self.settings.block)
+            while piece := file.read(size - file.tell() % size):
+                yield piece
+
+    def _bounded(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """The same pieces; a line that would not fit into memory is an error."""
+        line, length = self.log.lines + 1, 0
+        for piece in pieces:
+            head = piece.find(b"\n")
+            if length + (len(piece) if head < 0 else head) > self.settings.longest_line:
+                raise DataError(
+                    f"this line has more than {self.settings.longest_line:,} bytes, the most one line may "
+                    "have here; cut the text into lines",
+                    self.shown,
+                    line,
+                )
+            length = length + len(piece) if head < 0 else len(piece) - piece.rfind(b"\n") - 1
+            line += piece.count(b"\n")
+            yield piece
+
+    def _copy(self, writer: IO[bytes], mask: np.ndarray[Any, np.dtype[np.bool_]], end: int) -> None:
+        """The kept lines of the input up to a byte, whose scores are known."""
+        assert self.plain is not None
+        first = 0
+        with open(self.plain, "rb") as file:
+            for data in whole_lines(_upto(file, end), self.settings.block):
+                count = count_lines(data)
+                self._write(writer, data, mask[first : first + count], self.log.scores[first : first + count])
+                first += count
+
+    def _write(
+        self, writer: IO[bytes], data: bytes, mask: np.ndarray[Any, np.dtype[np.bool_]], scores: Scores
+    ) -> None:
+        found = kept_bytes(data, mask)
+        writer.write(found)
+        self.bytes += len(data)
+        self.kept_bytes += len(found)
+        self.kept += int(mask.sum())
+        if mask.any():
+            self.lowest = min(self.lowest, float(scores[mask].min()))
+            self.highest = max(self.highest, float(scores[mask].max()))
+
+    def _check_unchanged(self) -> None:
+        if self.task and self.plain is not None and fingerprint(self.plain) != self.task["input"]:
+            raise DataError("the file changed while it was read; run the command again", self.shown)
+
+    def result(self) -> Filtered:
+        """The numbers of the whole job."""
+        return Filtered(
+            self.rule.text, self.log.lines, self.kept, self.bytes, self.kept_bytes, self.resumed,
+            time.monotonic() - self.began,
+            self.lowest if self.kept else None, self.highest if self.kept else None,
+        )  # fmt: skip
+
+
+def _upto(file: IO[bytes], end: int) -> Iterator[bytes]:
+    while end > 0 and (piece := file.read(min(PIECE, end))):
+        yield piece
+        end -= len(piece)

@@ -1,0 +1,136 @@
+"""Scores of the lines so far, kept on disk: what makes a long job resumable.
+
+Two files beside the output: the scores, only ever appended to, and a small one that says how many of them
+count and where the input goes on. It is replaced whole, after the scores are on disk; a crash loses seconds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nextword.evaluation.lines.rules import Scores
+
+
+class ScoreLog:
+    """Append scores with the place in the input that they reach to."""
+
+    def __init__(self, path: Path | None, task: dict[str, Any]) -> None:
+        """``path=None`` keeps the scores in memory only; another `task` than last time starts anew."""
+        self.path, self.task = path, task
+        self.parts: list[Scores] = []
+        self.lines = self.offset = 0
+        if path is not None:
+            self._resume(path)
+
+    @property
+    def scores(self) -> Scores:
+        """All scores so far."""
+        if len(self.parts) != 1:
+            self.parts = [np.concatenate([np.empty(0, np.float32), *self.parts])]
+        return self.parts[0]
+
+    def append(self, scores: Scores, offset: int) -> None:
+        """These lines are scored; the input goes on at `offset`."""
+        self.parts.append(scores)
+        self.lines += len(scores)
+        self.offset = offset
+        if self.path is None:
+            return
+        with open(self._scores_file(self.path), "ab") as file:
+            file.write(scores.astype("<f4").tobytes())
+            file.flush()
+            os.fsync(file.fileno())
+        self._write_state(self.path)
+
+    def remove(self) -> None:
+        """The job is done."""
+        if self.path is not None:
+            for file in (self.path, self._scores_file(self.path), self._new_file(self.path)):
+                with suppress(FileNotFoundError):
+                    file.unlink()
+
+    def _resume(self, path: Path) -> None:
+        state = _read_state(path)
+        count = state.get("lines") if state.get("task") == self.task else None
+        file = self._scores_file(path)
+        if isinstance(count, int) and file.is_file() and file.stat().st_size >= 4 * count >= 0:
+            self.lines, self.offset = count, int(state["offset"])
+            self.parts = [np.fromfile(file, dtype="<f4", count=count).astype(np.float32, copy=False)]
+            os.truncate(file, 4 * count)  # what came after the last whole step
+        else:
+            self.remove()
+            path.parent.mkdir(parents=True, exist_ok=True)
+
+    def _write_state(self, path: Path) -> None:
+        new = self._new_file(path)
+        with open(new, "w", encoding="utf-8") as file:
+            json.dump({"task": self.task, "lines": self.lines, "offset": self.offset}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, path)
+
+    @staticmethod
+    def _scores_file(path: Path) -> Path:
+        return path.with_name(path.name + ".scores")
+
+    @staticmethod
+    def _new_file(path: Path) -> Path:
+        return path.with_name(path.name + ".new")
+
+
+def _read_state(path: Path) -> dict[str, Any]:
+    """What was written, or nothing: a state that cannot be read only costs time."""
+    try:
+        state = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return state if isinstance(state, dict) and isinstance(state.get("offset"), int) else {}
+
+
+def fingerprint(path: Path) -> dict[str, Any]:
+    """What tells one input from another: size, time and the beginning."""
+    status = path.stat()
+    with open(path, "rb") as file:
+        head = hashlib.sha256(file.read(1 << 20)).hexdigest()
+    return {"path": str(path.absolute()), "size": status.st_size, "time": status.st_mtime_ns, "head": head}
+
+
+def kept_bytes(data: bytes, mask: np.ndarray[Any, np.dtype[np.bool_]]) -> bytes:
+    """The lines of a block that the mask keeps, line ends included; no loop over lines."""
+    if not len(mask) or not data:
+        return b""
+    letters = np.frombuffer(data, dtype=np.uint8)
+    ends = np.flatnonzero(letters == 10) + 1
+    if data[-1] != 10:
+        ends = np.append(ends, len(data))
+    return letters[np.repeat(mask, np.diff(ends, prepend=0))].tobytes()
+
+
+def count_lines(data: bytes) -> int:
+    """Lines of a block; the last one needs no line end."""
+    return data.count(b"\n") + int(bool(data) and data[-1] != 10)
+
+
+def whole_lines(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
+    """The same bytes in blocks of about `size` that end with a line."""
+    parts: list[bytes] = []
+    total = 0
+    for piece in pieces:
+        end = piece.rfind(b"\n") + 1
+        total += len(piece)
+        if total < size or not end:
+            parts.append(piece)
+            continue
+        yield b"".join([*parts, piece[:end]])
+        parts, total = [piece[end:]], len(piece) - end
+    rest = b"".join(parts)
+    if rest:
+        yield rest

@@ -1,0 +1,105 @@
+"""Perplexity and bits per byte of a text: one pass, bounded memory, for every family.
+
+nll = -(1/T) Σ log p(w_t | before), perplexity = exp(nll) [XMU "Perplexity", which shows the nll under that
+name]; bits per byte = all nats that code the file, side costs included, / ln 2 / bytes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from nextword.core.contracts import START, Array, Block, Encoded, LanguageModel, Tokenizer
+from nextword.core.errors import DataError
+from nextword.evaluation.lm.dynamic import DynamicStream
+from nextword.evaluation.lm.report import Report
+from nextword.evaluation.lm.signature import context, is_probability, signature
+from nextword.evaluation.lm.streams import Stream, gathered
+
+
+@dataclass
+class Totals:
+    """Sums over the pieces of a text."""
+
+    tokens: int = 0
+    sequences: int = 0
+    words: int = 0
+    bytes: int = 0
+    unknown: int = 0
+    nats: float = 0.0  # of tokens that are possible
+    side_nats: float = 0.0
+    zeros: int = 0
+    first_zero: str | None = None
+
+    def add(self, piece: Encoded, logp: Array, tokenizer: Tokenizer) -> None:
+        """Count one piece in."""
+        zero = np.isneginf(logp)
+        if zero.any():
+            if self.first_zero is None:
+                self.first_zero = self._place(piece.ids, int(np.argmax(zero)), tokenizer)
+            self.zeros += int(zero.sum())
+            logp = logp[~zero]
+        self.nats -= float(np.sum(logp, dtype=np.float64))
+        self.tokens += piece.tokens
+        self.sequences += piece.sequences
+        self.words += piece.words
+        self.bytes += piece.bytes
+        self.unknown += piece.unknown
+        self.side_nats += piece.side_nats
+
+    def _place(self, ids: Array, at: int, tokenizer: Tokenizer) -> str:
+        """The token of probability 0, and where it stands."""
+        starts = np.flatnonzero(np.asarray(ids[:at]) == START)
+        number = self.sequences + len(starts)
+        where = f"{tokenizer.unit} {number}"
+        if len(starts):
+            where += f", token {at - int(starts[-1])}"
+        return f"'{tokenizer.piece(int(ids[at]))}' ({where})"
+
+
+def evaluate(
+    model: LanguageModel, tokenizer: Tokenizer, blocks: Iterable[Block], dynamic: DynamicStream | None = None
+) -> Report:
+    """Score a text and report every number of the one scale; ``dynamic``: the model learns as it reads."""
+    began = time.perf_counter()
+    totals, stream = Totals(), dynamic or Stream(model, carry=True)
+    for piece in gathered(tokenizer.encode_blocks(blocks, costs=True)):
+        totals.add(piece, stream.push(piece.ids, piece.documents), tokenizer)
+    told = None if dynamic is None else dynamic.told
+    return report(totals, model, tokenizer, time.perf_counter() - began, told)
+
+
+def report(
+    totals: Totals, model: LanguageModel, tokenizer: Tokenizer, seconds: float, dynamic: str | None = None
+) -> Report:
+    """Every number of the one scale, from the sums over a text; ``dynamic``: how the model adapted."""
+    ends = totals.sequences if tokenizer.unit == "line" else 0
+    if totals.words - ends <= 0:
+        raise DataError("the text has no word, so there is nothing to measure; give a text with words")
+    nats = math.inf if totals.zeros else totals.nats
+    return Report(
+        tokens=totals.tokens,
+        words=totals.words,
+        bytes=totals.bytes,
+        nll=nats / totals.tokens,
+        perplexity=_exp(nats / totals.tokens),
+        word_perplexity=_exp((nats + totals.side_nats) / totals.words),
+        bits_per_byte=(nats + totals.side_nats) / math.log(2) / totals.bytes,
+        unknown_rate=totals.unknown / max(1, totals.tokens - totals.sequences),
+        seconds=seconds,
+        signature=signature(model, tokenizer, dynamic),
+        lossless=tokenizer.lossless,
+        context=context(model),
+        zero_tokens=totals.zeros,
+        first_zero=totals.first_zero,
+        is_probability=is_probability(model),
+        dynamic=dynamic,
+    )
+
+
+def _exp(value: float) -> float:
+    return math.exp(value) if value < 700 else math.inf

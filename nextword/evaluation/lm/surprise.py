@@ -1,0 +1,99 @@
+"""How surprising each word of a sentence is, -log2 p, for models that cut text in different ways.
+
+The surprise of a word is the sum over its tokens, so that letters, pieces and words stand in one table; an
+unknown word also costs its spelling, as in bits per byte.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from nextword.core.contracts import END, START, UNKNOWN, Block, LanguageModel, Tokenizer
+from nextword.evaluation.lm.streams import Stream
+
+_SPACE = re.compile("[ \t\n\v\f\r]+")
+_LONG_WORD = 14  # letters; where words are longer on average, spaces do not divide them
+
+
+def units(text: str) -> list[str]:
+    """White-space words; single characters where a script writes no spaces between words."""
+    words = _words(text)
+    if not words or sum(map(len, words)) / len(words) <= _LONG_WORD:
+        return words
+    found: list[str] = []
+    for character in "".join(words):
+        if found and unicodedata.category(character) in ("Mn", "Mc", "Me"):
+            found[-1] += character  # an accent belongs to its letter
+        else:
+            found.append(character)
+    return found
+
+
+def by_word(
+    model: LanguageModel, tokenizer: Tokenizer, text: str, before: str = ""
+) -> list[tuple[str, float]]:
+    """Every unit of a text with its bits, after what stood before it; infinite where it is impossible."""
+    names, first = units(text), _letters(before)
+    ends = list(accumulate(map(_letters, names), initial=first))[1:]
+    bits = [0.0] * len(names)
+    for (begin, end), value in _tokens(model, tokenizer, before + text):
+        if not names or end <= first:
+            continue
+        unit = min(bisect_right(ends, begin), len(ends) - 1)
+        last = max(unit, min(bisect_left(ends, end), len(ends) - 1))  # a token may be longer than a unit
+        for each in range(unit, last + 1):
+            bits[each] -= value / math.log(2) / (last + 1 - unit)
+    return [(name, each + _spelling(tokenizer, name)) for name, each in zip(names, bits, strict=True)]
+
+
+def _tokens(model: LanguageModel, tokenizer: Tokenizer, text: str) -> list[tuple[tuple[int, int], float]]:
+    """Where each token of a text stands, counted in letters, and its log p; END is left out."""
+    pieces = list(tokenizer.encode_blocks([Block(text.encode(), True)]))
+    if not pieces:
+        return []
+    stream, ids = Stream(model, carry=True), np.concatenate([piece.ids for piece in pieces])
+    real = (ids != START) & (ids != END)
+    logp = np.concatenate([np.asarray(stream.push(piece.ids, piece.documents)) for piece in pieces])[real]
+    return list(zip(_places(tokenizer, ids[real].tolist(), text), logp.tolist(), strict=True))
+
+
+def _places(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[tuple[int, int]]:
+    """The letters that each token writes, white space not counted; of a cut character the last token does."""
+    words = _words(text)
+    if len(words) == len(ids):
+        ends = list(accumulate(map(_letters, words), initial=0))
+        return list(pairwise(ends))
+    places: list[tuple[int, int]] = []
+    waiting: list[int] = []
+    known = before = 0
+    for index in ids:
+        if index == UNKNOWN:
+            known, waiting = before + 1, []
+            after = known
+        else:
+            waiting.append(index)
+            after = known + _letters(tokenizer.decode(waiting).rstrip("\ufffd"))
+        places.append((before, max(after, before + 1)))  # white space belongs to what follows
+        before = after
+    return places
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in _SPACE.split(text) if word]
+
+
+def _letters(text: str) -> int:
+    return sum(not character.isspace() for character in text)
+
+
+def _spelling(tokenizer: Tokenizer, word: str) -> float:
+    """The bits that spell a word with unknown parts."""
+    pieces = tokenizer.encode_blocks([Block(word.encode(), True)], costs=True)
+    return sum(piece.side_nats for piece in pieces if piece.unknown) / math.log(2)

@@ -1,0 +1,127 @@
+"""All experiments on one page, in the lectures' order: slide, claim, picture, verdict, command.
+
+One that fails does not stop the others: the page says why it is missing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from nextword.core import catalog
+from nextword.core.errors import NextwordError
+from nextword.core.events import Done, Event, Note, Stage
+from nextword.drawing.page import Page, Table
+from nextword.experiments.finding import Finding, add, command_line
+from nextword.experiments.fitting import DoesNotFit
+from nextword.store.names import RUNS
+
+PAGE = "all.html"
+NAME = "all"  # what the command line calls them together
+
+
+@dataclass(frozen=True)
+class Everything:
+    """What all experiments found; shows itself as a table, or as the page in a notebook."""
+
+    findings: tuple[Finding, ...]
+    failed: dict[str, str] = field(default_factory=dict)
+    path: Path | None = None
+    quick: bool = False
+
+    def table(self) -> Table:
+        """One row an experiment."""
+        rows = [(each.name, each.slide, each.verdict) for each in self.findings]
+        rows += [(name, "", f"failed: {why}") for name, why in self.failed.items()]
+        return Table(("experiment", "slide", "claim"), tuple(rows))
+
+    def page(self) -> Page:
+        """The lecturer's page."""
+        page = Page("The lectures' claims, measured")
+        page.text(
+            "Every section has a slide, what it claims, the picture of what was measured, whether the claim "
+            "held, and the command that makes it again. The numbers are below each picture."
+        )
+        if self.quick:
+            page.text("A quick look with few steps and seeds: what it says of a claim is not the last word.")
+        page.table(self.table())
+        for each in self.findings:
+            page.heading(each.title)
+            page.text(f"Slide: {each.slide}", soft=True)
+            page.text(f"Claim: {each.claim}")
+            for part in each.pictures:
+                add(page, part)
+            page.verdict(each.holds, f"{each.verdict}: {each.sentence}")
+            page.parts.append(command_line(each.command))
+        for name, why in self.failed.items():
+            page.heading(name)
+            page.verdict(False, f"could not be run: {why}")
+            page.parts.append(command_line(f"nextword lab {name}"))
+        return page
+
+    def __str__(self) -> str:
+        told = [str(self.table())]
+        told += [f"{each.name}: {each.verdict}: {each.sentence}" for each in self.findings]
+        return "\n\n".join([*told, f"page: {self.path}"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Every number of every experiment."""
+        return {
+            "findings": [each.to_json() for each in self.findings],
+            "failed": self.failed,
+            "path": None if self.path is None else str(self.path),
+        }
+
+    def _repr_html_(self) -> str:
+        return self.page().fragment()
+
+
+def run_all(
+    out: str | os.PathLike[str] | None = None,
+    run: str | None = None,
+    quick: bool = False,
+    names: tuple[str, ...] = (),
+) -> Iterator[Event]:
+    """Every experiment (or those named) after the other; a run is used by those that it fits."""
+    folder = RUNS / "lab" if out is None else Path(out)
+    found: list[Finding] = []
+    failed: dict[str, str] = {}
+    chosen = names or tuple(catalog.names("lab"))
+    for number, name in enumerate(chosen, start=1):
+        yield Note(f"experiment {number} of {len(chosen)}: {name}")
+        try:
+            found.append((yield from _one(name, str(folder), run, quick)))
+        except NextwordError as error:
+            failed[name] = str(error)
+        except Exception as error:
+            failed[name] = f"{type(error).__name__}: {error}"
+        if name in failed:
+            yield Note(f"{name} failed: {failed[name]}")
+    everything = Everything(tuple(found), failed, quick=quick)
+    path = everything.page().save(folder / PAGE)
+    yield Done(replace(everything, path=path))
+
+
+def _one(name: str, out: str, run: str | None, quick: bool) -> Generator[Event, None, Finding]:
+    """One experiment, prefixed by its name; a run that does not fit is left out."""
+    experiment = catalog.find("lab", name)
+    try:
+        return (yield from _followed(name, experiment(out=out, run=run, quick=quick)))
+    except DoesNotFit:
+        return (yield from _followed(name, experiment(out=out, run=None, quick=quick)))
+
+
+def _followed(name: str, events: Iterator[Event]) -> Generator[Event, None, Finding]:
+    finding: Finding | None = None
+    for event in events:
+        if isinstance(event, Done):
+            finding = event.result
+        elif isinstance(event, Stage):
+            yield replace(event, name=f"{name}: {event.name}")
+        else:
+            yield event
+    assert finding is not None, "the last event is Done(Finding)"
+    return finding

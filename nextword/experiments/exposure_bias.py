@@ -1,0 +1,196 @@
+"""Exposure bias: what a model writes once it reads its own words, by how it was trained.
+
+[MAUSAM "How to Train this Model?", "Solutions to Exposure Bias": free-running training is slow and unstable,
+teacher forcing is not exposed to mistakes, scheduled sampling feeds more and more own words]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import numpy as np
+
+from nextword.core.contracts import END, START, LanguageModel
+from nextword.core.events import Event, Progress, Stage
+from nextword.data.batches.windows import Windows
+from nextword.decode.generate import collect, generate
+from nextword.decode.settings import DecodeSettings
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Series, lines
+from nextword.evaluation import significance
+from nextword.experiments import texts
+from nextword.experiments.finding import Finding, Picture, finish
+from nextword.experiments.small import (
+    Count,
+    Floats,
+    Ints,
+    Letters,
+    build,
+    learn,
+    nats,
+    read_letters,
+    rows_of,
+    settings_of,
+)
+from nextword.ngram import estimation
+from nextword.ngram.settings import NgramSettings
+from nextword.train import saved
+
+SLIDE = 'MAUSAM "Solutions to Exposure Bias"'
+CLAIM = (
+    "Teacher forcing learns well but is not exposed to its own mistakes (exposure bias); free-running "
+    "training is slow and poor; scheduled sampling is a cure."
+)
+TRAININGS = {
+    "teacher forcing": "teacher",
+    "scheduled sampling": "scheduled(linear, 0.5)",
+    "free-running": "free",
+}
+PROMPT, WRITTEN, STEP = 24, 160, 20  # letters
+JUDGE = 6  # order of the n-gram that judges
+
+
+def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
+    """Three trainings of a small LSTM, or a run; what they write is judged by an n-gram model."""
+    if run is not None:
+        yield from _of_run(run, out)
+        return
+    steps, rows = (10, 8) if quick else (300, 96)
+    text = yield from read_letters(40_000 if quick else 400_000, 30_000)
+    models, losses = yield from _train(text, steps)
+    judge = estimation.build(text.ids, text.vocab_size, NgramSettings(order=JUDGE))
+    real_BT = rows_of(text.held, PROMPT + WRITTEN, rows)
+    judged = {"real text": nats(judge, real_BT, skip=PROMPT)}
+    yield Stage("write", len(models) + 1, "models")
+    for done, (name, model) in enumerate(models.items(), start=1):
+        judged[name] = nats(judge, _written(model, real_BT), skip=PROMPT)
+        yield Progress(done)
+    judged["each letter alone"] = nats(judge, _alone(text, real_BT), skip=PROMPT)
+    drift, p = _drift(judged["teacher forcing"], judged["real text"])
+    ends = {name: float(found.mean()) for name, found in judged.items()}
+    yield from finish(
+        Finding(
+            "exposure-bias", "Exposure bias", SLIDE, CLAIM,
+            ends["free-running"] > ends["teacher forcing"] and drift > 0 and p < significance.LEVEL,
+            f"told by a {JUDGE}-gram model, text written after teacher forcing costs "
+            f"{ends['teacher forcing']:.2f} nats a letter against {ends['real text']:.2f} of real text, and "
+            f"{drift:+.2f} more in its last third than in its first (p = {p:.2g}): "
+            f"{_growth(drift, p)}; scheduled sampling writes text of "
+            f"{ends['scheduled sampling']:.2f}, free-running training of {ends['free-running']:.2f}, where "
+            f"letters drawn one by one cost {ends['each letter alone']:.2f}.",
+            (
+                _picture(judged), _table(judged, losses),
+                f"Measured on {text.told}: an LSTM of 64 units, {steps} steps each. `each letter alone` "
+                "draws every letter from its frequency, independently of the others: it babbles.",
+            ),
+        ),
+        out,
+    )  # fmt: skip
+
+
+def _train(
+    text: Letters, steps: int
+) -> Generator[Event, None, tuple[dict[str, LanguageModel], dict[str, float]]]:
+    """The models, and the loss of each on new text that it reads as it is."""
+    yield Stage("learn in three ways", steps * len(TRAININGS), "steps")
+    count = Count()
+    models: dict[str, LanguageModel] = {}
+    losses: dict[str, float] = {}
+    for name, forcing in TRAININGS.items():
+        sets: dict[str, Any] = {"model.layers": 1, "model.hidden": 64, "train.forcing": forcing}
+        settings = settings_of("lstm", 0, {**sets, "train.steps": steps})
+        source = Windows(text.ids, batch=32, length=32, seed=0)
+        learnt = yield from learn(settings, build(settings, text.vocab_size, text.counts), source, count)
+        models[name] = learnt.model
+        losses[name] = float(nats(learnt.model, rows_of(text.held, 64, 300), skip=16).mean())
+    return models, losses
+
+
+def _written(model: LanguageModel, real_BT: Ints) -> Ints:
+    """Each prompt, and what the model samples after it."""
+    prompts = [[int(word) for word in row[:PROMPT]] for row in real_BT]
+    length = real_BT.shape[1] - PROMPT
+    settings = DecodeSettings(max_tokens=length, min_tokens=length, seed=1)
+    found = collect(generate(model, prompts, settings))
+    return np.concatenate([real_BT[:, :PROMPT], np.array([text.ids for text in found])], axis=1)
+
+
+def _alone(text: Letters, real_BT: Ints) -> Ints:
+    """Letters drawn by their frequency, one without the other."""
+    counts = text.counts.astype(np.float64)
+    counts[[START, END]] = 0.0
+    rng = np.random.default_rng(0)
+    drawn = rng.choice(len(counts), (len(real_BT), real_BT.shape[1] - PROMPT), p=counts / counts.sum())
+    return np.concatenate([real_BT[:, :PROMPT], drawn], axis=1)
+
+
+def _drift(written_BT: Floats, real_BT: Floats) -> tuple[float, float]:
+    """How much worse the last third is than the first, beyond what real text does, and the p of it."""
+    third = written_BT.shape[1] // 3
+    rise_B = [part[:, -third:].mean(axis=1) - part[:, :third].mean(axis=1) for part in (written_BT, real_BT)]
+    return float(np.mean(rise_B[0] - rise_B[1])), significance.sign_flips(rise_B[0] - rise_B[1])
+
+
+def _growth(drift: float, p: float) -> str:
+    if p >= significance.LEVEL:
+        return "no growing error can be seen"
+    return "its mistakes grow" if drift > 0 else "its text does not get worse"
+
+
+def _curve(nats_BT: Floats) -> tuple[tuple[float, float], ...]:
+    places = range(0, nats_BT.shape[1] - STEP + 1, STEP)
+    return tuple((at + STEP / 2, float(nats_BT[:, at : at + STEP].mean())) for at in places)
+
+
+def _picture(judged: dict[str, Floats]) -> Picture:
+    series = [Series(name, _curve(found)) for name, found in judged.items()]
+    across, up = Axis("letters written after the prompt"), Axis("nats a letter, by the judge")
+    drawn = lines(series, "What the written text costs, place by place", across, up)
+    caption = (
+        f"Texts that go on from {PROMPT} real letters, judged by a {JUDGE}-gram model of the same text: the "
+        "higher, the less like real text; a rising line is a model that is led astray by its own words."
+    )
+    heads = ("letters written", *judged)
+    curves = {name: _curve(found) for name, found in judged.items()}
+    first = next(iter(curves.values()))
+    rows = tuple((at, *(curves[name][i][1] for name in curves)) for i, (at, _) in enumerate(first))
+    return Picture(drawn, caption, Table(heads, rows))
+
+
+def _table(judged: dict[str, Floats], losses: dict[str, float]) -> Table:
+    rows = tuple(
+        (name, losses.get(name), float(found.mean()), _drift(found, judged["real text"])[0])
+        for name, found in judged.items()
+    )
+    heads = ("text of", "nats when it reads real text", "nats of what it writes", "more in the last third")
+    return Table(heads, rows, "Reading the true words, and reading its own")
+
+
+def _of_run(run: str, out: str | None) -> Iterator[Event]:
+    """The same for a run: its own sampled words against the end of its text."""
+    trained = saved.load(run)
+    held = yield from texts.end_of_text(run, trained, 4 * (PROMPT + WRITTEN))
+    yield Stage("write and judge")
+    half = len(held) // 2
+    judge = estimation.build(_packed(held[half:]), trained.tokenizer.vocab_size, NgramSettings(order=3))
+    real_BT = rows_of(held[:half], PROMPT + WRITTEN, 64)
+    judged = {"real text": nats(judge, real_BT, skip=PROMPT)}
+    judged[trained.settings.family] = nats(judge, _written(trained.model, real_BT), skip=PROMPT)
+    drift, p = _drift(judged[trained.settings.family], judged["real text"])
+    reads = float(nats(trained.model, real_BT, skip=PROMPT).mean())
+    yield from finish(
+        Finding(
+            "exposure-bias", f"Exposure bias of {run}", SLIDE, CLAIM, drift > 0 and p < significance.LEVEL,
+            f"what this {trained.settings.family} writes costs {drift:+.2f} nats more in its last third than "
+            f"in its first, told by a trigram model (p = {p:.2g}): {_growth(drift, p)}.",
+            (_picture(judged), _table(judged, {trained.settings.family: reads})),
+        ),
+        out,
+    )  # fmt: skip
+
+
+def _packed(ids: Ints) -> Ints:
+    """START before every sequence again."""
+    ends = np.flatnonzero(ids[:-1] == END) + 1
+    return np.insert(ids, np.concatenate([[0], ends]), START)

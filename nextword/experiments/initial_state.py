@@ -1,0 +1,175 @@
+"""Another h_0: does a small change of the first state die out, or grow?
+
+[XMU "The gradient may be a trouble maker": it is "not robust to changes in initial conditions";
+"What are the eigenvalues of W_h?" (what matters is |λ|, and a W that is not normal can grow first)]
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nextword.blocks.states import map_state
+from nextword.core.events import Event, Progress, Stage
+from nextword.data.batches.windows import Windows
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Series, lines
+from nextword.experiments import fitting, texts
+from nextword.experiments.finding import Finding, Picture, cells, finish
+from nextword.experiments.small import Count, Floats, Ints, build, learn, read_letters, rows_of, settings_of
+from nextword.models.network import Head, Network
+from nextword.train.neural.trees import leaves
+
+SLIDE = 'XMU "The gradient may be a trouble maker"'
+CLAIM = "The full gradient is not robust to changes in initial conditions; |λ| of W_h decides what grows."
+LENGTH = 60
+PUSH = 1e-3  # length of the change of h_0
+GAINS = (0.5, 0.9, 1.5, 3.0)  # what W_h, of lengths kept, is multiplied by
+TRAINED = ("rnn", "lstm", "gru")
+SETS = {"model.layers": 1, "model.hidden": 64}
+
+
+def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
+    """New networks whose W_h is made larger and larger, and trained ones; or the network of a run."""
+    if run is not None:
+        yield from _of_run(run, out)
+        return
+    steps, rows = (8, 4) if quick else (250, 32)
+    text = yield from read_letters(40_000 if quick else 300_000, 20_000)
+    held_BT = rows_of(text.held, LENGTH + 1, rows)
+    yield Stage("push the first state", len(GAINS), "networks")
+    grown: dict[str, Floats] = {}
+    turned: dict[str, float] = {}
+    for done, gain in enumerate(GAINS, start=1):
+        network = _scaled(gain, text.vocab_size)
+        grown[f"W_h × {gain:g}"] = distances(network, held_BT)
+        turned[f"W_h × {gain:g}"] = gradient_change(network, held_BT)
+        yield Progress(done)
+    yield Stage("learn letters", steps * len(TRAINED), "steps")
+    count = Count()
+    trained: dict[str, Floats] = {}
+    for name in TRAINED:
+        settings = settings_of(name, 0, {**SETS, "train.steps": steps})
+        network = build(settings, text.vocab_size, text.counts)
+        yield from learn(settings, network, Windows(text.ids, batch=16, length=LENGTH, seed=0), count)
+        trained[f"{name}, trained"] = distances(network, held_BT)
+        turned[f"{name}, trained"] = gradient_change(network, held_BT)
+    small, large = (grown[f"W_h × {gain:g}"][-1] for gain in (GAINS[0], GAINS[-1]))
+    told = ", ".join(f"{name.partition(',')[0]} {curve[-1]:.0e}" for name, curve in trained.items())
+    largest = f"W_h × {GAINS[-1]:g}"
+    yield from finish(
+        Finding(
+            "initial-state", "Another first state", SLIDE, CLAIM, bool(large > 10 > 0.1 > small),
+            f"{LENGTH} letters later a change of h_0 has shrunk to {small:.0e} of its length where |λ| = "
+            f"{GAINS[0]:g} and grown to {large:,.0f} times where |λ| = {GAINS[-1]:g}, and there the gradient "
+            f"of W_h differs by {turned[largest]:.0%} though h_0 moved by only {PUSH:g}; of trained networks "
+            f"{told} is left.",
+            (
+                _picture(grown, "in new networks"), _picture(trained, "in trained networks"), _table(turned),
+                f"Measured on {text.told}; {steps} steps of training.",
+            ),
+        ),
+        out,
+    )  # fmt: skip
+
+
+def _scaled(gain: float, vocab_size: int) -> Network:
+    """A new vanilla network; its W_h keeps lengths, so that |λ| = gain for every eigenvalue."""
+    network = build(settings_of("rnn", 0, SETS), vocab_size)
+    with torch.no_grad():
+        for name, weight in network.named_parameters():
+            if "h_to_h" in name:
+                weight.mul_(gain)
+    return network
+
+
+def distances(network: Network, rows_BT: Ints) -> Floats:
+    """``(T + 1,)``: how far two readings of the same words are apart, relative to the push of h_0."""
+    network = copy.deepcopy(network).double().eval()  # a small difference needs many digits
+    state, other = _two_starts(network, len(rows_BT))
+    found = [_apart(state, other)]
+    with torch.no_grad():
+        for ids_B1 in torch.from_numpy(np.ascontiguousarray(rows_BT.T)).unsqueeze(-1):
+            state, other = (network.read(ids_B1, each)[1] for each in (state, other))
+            found.append(_apart(state, other))
+    return np.array(found) / found[0]
+
+
+def gradient_change(network: Network, rows_BT: Ints) -> float:
+    """How much the gradient of the weights from state to state changes, relative to its length."""
+    grads = []
+    network = copy.deepcopy(network).double()
+    named = network.named_parameters()
+    weights = [weight for name, weight in named if ".h_to" in name and "bias" not in name]
+    network.train()  # layers then keep what a gradient needs
+    for start in _two_starts(network, len(rows_BT)):
+        ids_BT = torch.from_numpy(np.ascontiguousarray(rows_BT))
+        features_BTD, _ = network.read(ids_BT[:, :-1], start)
+        loss = cast(Head, network.head).loss(features_BTD[:, -1], ids_BT[:, -1])
+        grads.append(torch.cat([part.flatten() for part in torch.autograd.grad(loss, weights)]))
+    return float((grads[0] - grads[1]).norm() / grads[0].norm())
+
+
+def _two_starts(network: Network, rows: int) -> tuple[object, object]:
+    """h_0, and h_0 pushed by `PUSH` in a direction of chance."""
+    chance = torch.Generator().manual_seed(0)
+    state = network.start(rows)
+
+    def push(part_BH: Tensor) -> Tensor:
+        noise_BH = torch.randn(part_BH.shape, generator=chance, dtype=part_BH.dtype)
+        pushed_BH: Tensor = part_BH.detach() + PUSH * noise_BH / noise_BH.norm(dim=-1, keepdim=True)
+        return pushed_BH
+
+    return state, map_state(push, state)
+
+
+def _apart(state: object, other: object) -> float:
+    """The mean distance of two states over the rows: of h alone, which is what the network tells."""
+    pairs = zip(leaves(state), leaves(other), strict=True)
+    first = next(iter(pairs))
+    return float((first[0] - first[1]).norm(dim=-1).mean())
+
+
+def _picture(curves: dict[str, Floats], where: str) -> Picture:
+    series = [
+        Series(name, tuple((float(t), float(v)) for t, v in enumerate(curve) if v > 0))
+        for name, curve in curves.items()
+    ]
+    drawn = lines(series, f"What becomes of a push of h_0 {where}", Axis("letters read", zero=True),
+                  Axis("difference, relative to the push", log=True))  # fmt: skip
+    at = (1, 5, 10, 20, 40, LENGTH)
+    rows = tuple(cells(name, (curve[t] for t in at)) for name, curve in curves.items())
+    caption = (
+        f"The same letters read from h_0 and from h_0 moved by {PUSH:g}: how far apart the states are "
+        f"{where}. What falls forgets how it began, what rises never agrees again; below 1e-12 is rounding."
+    )
+    return Picture(drawn, caption, Table(("network", *(f"t = {t}" for t in at)), rows))
+
+
+def _table(turned: dict[str, float]) -> Table:
+    rows = tuple((name, f"{change:.2%}") for name, change in turned.items())
+    title = f"The gradient of W_h when h_0 moves by {PUSH:g}"
+    return Table(("network", "change of the gradient"), rows, title)
+
+
+def _of_run(run: str, out: str | None) -> Iterator[Event]:
+    """The same for a recurrent network of the user's."""
+    trained, model = fitting.open_network("initial-state", run, recurrent=True)
+    held = yield from texts.end_of_text(run, trained, 4 * (LENGTH + 1))
+    yield Stage("push the first state")
+    name = trained.settings.family
+    curve = distances(model.network, rows_of(held, LENGTH + 1, 16))
+    yield from finish(
+        Finding(
+            "initial-state", f"Another first state for {run}", SLIDE, CLAIM, bool(curve[-1] > 1),
+            f"{LENGTH} words later {float(curve[-1]):.1e} of a change of h_0 is left in this {name}: it "
+            f"{'grows' if curve[-1] > 1 else 'dies out'}.",
+            (_picture({name: curve}, f"in {run}"),),
+        ),
+        out,
+    )  # fmt: skip

@@ -1,0 +1,138 @@
+"""Time against length: what must wait for the word before, and what is computed for all words at once.
+
+[IITD-1 "RNN Language Models": recurrent computation is slow; PENN: it cannot be parallelised; MAUSAM]
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+
+import torch
+
+from nextword.core.events import Event, Progress, Stage
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Series, bars, lines
+from nextword.experiments import fitting
+from nextword.experiments.finding import Finding, Picture, finish
+from nextword.experiments.small import build, settings_of
+from nextword.models.network import Network
+from nextword.system import threads
+
+CLAIM = "Recurrent computation is slow: step t waits for step t - 1, so it cannot be parallelised."
+WORDS, HIDDEN = 200, 128
+SHORT = 16  # words of the rows that are read side by side
+LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
+FAMILIES: dict[str, tuple[str, Callable[[int], int]]] = {
+    "rnn": ("one after another", lambda T: T),
+    "lstm": ("one after another", lambda T: T),
+    "gru": ("one after another", lambda T: T),
+    "mingru": ("a scan in pieces", lambda T: 2 * math.isqrt(T)),
+    "window": ("all at once", lambda T: 1),
+    "transformer": ("all at once, each pair of words", lambda T: 1),
+}  # fmt: skip
+
+
+def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
+    """Read and differentiate one row of so many words, with one thread."""
+    fitting.refuse("parallel", run)
+    lengths, repeats = (LENGTHS[:3], 2) if quick else (LENGTHS, 5)
+    yield Stage("read rows of growing length", len(FAMILIES) * len(lengths), "rows")
+    found: dict[str, list[float]] = {name: [] for name in FAMILIES}
+    with threads.using(1):
+        for done, (name, T) in enumerate((name, T) for name in FAMILIES for T in lengths):
+            found[name].append(_seconds(_network(name, lengths[-1]), T, repeats))
+            yield Progress(done + 1)
+        waits: dict[str, float] = {}
+        for name, seconds in found.items():
+            short = _seconds(_network(name, lengths[-1]), SHORT, repeats, lengths[-1] // SHORT)
+            waits[name] = seconds[-1] / short
+    last = {name: 1e6 * seconds[-1] / lengths[-1] for name, seconds in found.items()}
+    told = ", ".join(f"{waits[name]:.1f} ({name})" for name in ("lstm", "mingru", "window", "transformer"))
+    yield from finish(
+        Finding(
+            "parallel", "What can be computed at once", 'IITD-1 "RNN Language Models"', CLAIM,
+            waits["rnn"] > 1.5 * waits["window"] and waits["rnn"] > 1.5 * waits["mingru"],
+            f"the RNN takes {waits['rnn']:.1f} times as long for one row of {lengths[-1]:,} words as for the "
+            f"same words in rows of {SHORT}, which it can read side by side; the others take {told} times as "
+            f"long. One row of {lengths[-1]:,} costs the RNN {last['rnn']:.0f} µs a word, the scan "
+            f"{last['mingru']:.0f}, the window model {last['window']:.0f} and attention "
+            f"{last['transformer']:.0f}.",
+            (_waits(waits, lengths[-1]), _picture(found, lengths), _per_word(found, lengths),
+             _waiting(last, lengths[-1])),
+        ),
+        out,
+    )  # fmt: skip
+
+
+def _network(name: str, longest: int) -> Network:
+    sets = {"model.hidden": HIDDEN, "model.tied": False}
+    if name == "window":
+        sets |= {"model.context": 8, "model.embedding": HIDDEN}
+    else:
+        sets |= {"model.layers": 1}
+    if name == "transformer":
+        sets |= {"model.context": longest, "model.heads": 2}
+    return build(settings_of(name, 0, sets), WORDS).train()
+
+
+def _seconds(network: Network, T: int, repeats: int, rows: int = 1) -> float:
+    """Processor time to read rows of T words and go back through them: the least of some tries."""
+    ids_BT = torch.randint(3, WORDS, (rows, T), generator=torch.Generator().manual_seed(T))
+    found = []
+    for _ in range(repeats + 1):  # the first one warms up
+        network.zero_grad()
+        began = time.process_time()
+        features_BTD, _ = network.read(ids_BT, network.start(rows))
+        torch.autograd.backward(features_BTD.square().mean())
+        found.append(time.process_time() - began)
+    return min(found[1:])
+
+
+def _waits(waits: dict[str, float], T: int) -> Picture:
+    notes = [f"{value:.1f} times" for value in waits.values()]
+    unit = f"time of one row of {T:,} words / time of the same words in rows of {SHORT} (1: nothing waits)"
+    drawn = bars(list(waits.items()), "What waiting for the word before costs", unit, notes)
+    caption = (
+        f"The same work on the same processor, once as one row of {T:,} words, once as {T // SHORT} rows "
+        "side by side: what must wait for the word before loses, what is computed at once does not. "
+        "(Attention also has more pairs of words to look at in a long row.)"
+    )
+    return Picture(drawn, caption, Table(("family", "times as long"), tuple(waits.items())))
+
+
+def _picture(found: dict[str, list[float]], lengths: tuple[int, ...]) -> Picture:
+    series = [
+        Series(name, tuple((float(T), 1000 * s) for T, s in zip(lengths, seconds, strict=True)))
+        for name, seconds in found.items()
+    ]
+    drawn = lines(series, "Time to read a row by its length", Axis("words in the row, T", log=True),
+                  Axis("milliseconds, there and back", log=True))  # fmt: skip
+    rows = tuple((T, *(1000 * found[name][i] for name in found)) for i, T in enumerate(lengths))
+    caption = (
+        f"Milliseconds to read one row and to differentiate it, one layer of {HIDDEN} units, one thread. "
+        "Recurrent ones grow in proportion from the first word on; what is computed at once hardly grows "
+        "while the row is short."
+    )
+    return Picture(drawn, caption, Table(("words", *found), rows))
+
+
+def _per_word(found: dict[str, list[float]], lengths: tuple[int, ...]) -> Picture:
+    series = [
+        Series(name, tuple((float(T), 1e6 * s / T) for T, s in zip(lengths, seconds, strict=True)))
+        for name, seconds in found.items()
+    ]
+    drawn = lines(series, "Time a word by the length of the row", Axis("words in the row, T", log=True),
+                  Axis("microseconds a word", log=True))  # fmt: skip
+    caption = (
+        "The same for each word: what a row costs in any case is spread over its words, and what is left is "
+        "the price of one word more. Attention looks at every word before, so its line turns up again."
+    )
+    return Picture(drawn, caption)
+
+
+def _waiting(last: dict[str, float], T: int) -> Table:
+    rows = tuple((name, how, steps(T), last[name]) for name, (how, steps) in FAMILIES.items())
+    heads = ("family", "a row is read", f"steps that wait for each other, T = {T:,}", "µs a word")
+    return Table(heads, rows, "Why: the longest chain of steps, however many processors there are")

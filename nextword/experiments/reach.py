@@ -1,0 +1,232 @@
+"""How far back a network remembers: the "tickets" sentence with more and more words between.
+
+[IITD-2 "Effect of Vanishing Gradient on RNN-LM": "When she tried to print her tickets … she finally printed
+her ___"; "How Does LSTM Solve Vanishing Gradients?": about 100 steps rather than about 7]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nextword.core.contracts import LanguageModel
+from nextword.core.events import Event, Progress, Stage
+from nextword.data.batches.batch import NOT_COUNTED, Batch
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Guide, Series, lines
+from nextword.experiments import texts
+from nextword.experiments.finding import Finding, Picture, finish
+from nextword.experiments.small import (
+    Count,
+    Floats,
+    Ints,
+    Made,
+    build,
+    drain,
+    learn,
+    mean_and_spread,
+    nats,
+    next_words,
+    settings_of,
+)
+from nextword.models.network import NeuralLanguageModel
+from nextword.train import saved
+
+SLIDE = 'IITD-2 "How Does LSTM Solve Vanishing Gradients?"'
+CLAIM = "In practice an LSTM reaches about 100 steps back rather than the RNN's about 7."
+NOUNS = ("tickets", "letters", "photos", "maps", "bills", "notes", "songs", "poems")
+OPENING = "when she tried to print her"
+CLOSING = "she finally printed her"
+BETWEEN = (
+    "found that the printer was out of toner went to the stationery store to buy more toner it was very "
+    "overpriced after installing the toner into the printer"
+)
+WORDS = tuple(dict.fromkeys(f"{OPENING} {CLOSING} {BETWEEN}".split()))
+FIRST_NOUN = 3
+FIRST_WORD = FIRST_NOUN + len(NOUNS)
+VOCABULARY = FIRST_WORD + len(WORDS)
+NEAREST = len(CLOSING.split()) + 1  # the noun, then the closing, then the noun again
+DISTANCES = (5, 7, 10, 14, 20, 28, 40, 56, 80, 112, 160, 224, 320)
+MIXED = 160  # the longest where distances are drawn by chance
+HALF = 0.5  # recalled more often than this is called reached
+SEEDS = 4
+STEPS, TRIES = 60, 5  # at one distance: so many steps, at most so many times
+KNOWN = 0.9  # recalled so often, the next distance is tried
+CELLS: dict[str, dict[str, Any]] = {
+    "rnn": {"model.layers": 1, "model.hidden": 48},
+    "lstm": {"model.layers": 1, "model.hidden": 48},
+    "gru": {"model.layers": 1, "model.hidden": 48},
+    "transformer": {"model.layers": 2, "model.hidden": 32, "model.heads": 2, "model.context": 384},
+}
+FLAT = "What the last words of context bring: where the line is flat, the model looks no further back."
+COMPARED = ("rnn", "lstm")  # what the slide speaks of; the others have half as many seeds
+CONTEXTS = (0, 1, 2, 3, 5, 8, 12, 20, 32, 50, 80, 128)  # words of context given to a run
+
+
+def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
+    """Learn to recall the noun at any distance, several seeds; or how far back a run looks."""
+    if run is not None:
+        yield from _of_run(run, out)
+        return
+    seeds, tries, rows = (2, 1, 16) if quick else (SEEDS, TRIES, 64)
+    distances = DISTANCES[:3] if quick else DISTANCES
+    trainings = [(name, seed) for name in CELLS for seed in range(seeds if name in COMPARED else seeds // 2)]
+    yield Stage("learn to recall over longer and longer distances", len(trainings), "trainings")
+    found: dict[str, list[Floats]] = {name: [] for name in CELLS}
+    for done, (name, seed) in enumerate(trainings, start=1):
+        found[name].append(recall(name, seed, distances, tries, rows))
+        yield Progress(done)
+    right = {name: np.array(shares) for name, shares in found.items()}
+    reached = {name: [reach(row, distances) for row in shares] for name, shares in right.items()}
+    (rnn, rnn_by), (lstm, lstm_by) = (mean_and_spread(reached[name]) for name in COMPARED)
+    far = f" (no longer one was tried than {distances[-1]})" if lstm >= distances[-1] else ""
+    yield from finish(
+        Finding(
+            "reach", "How far back: the tickets", SLIDE, CLAIM, lstm > 3 * max(rnn, 1.0),
+            f"the RNN learns to recall the noun over {rnn:.0f} ± {rnn_by:.0f} words and the LSTM over "
+            f"{lstm:.0f} ± {lstm_by:.0f}{far}, {seeds} seeds each; the slide says about 7 and about 100: "
+            f"{_compared(rnn, lstm)}.",
+            (_picture(right, distances), _table(reached), _told(tries)),
+        ),
+        out,
+    )  # fmt: skip
+
+
+def make_rows(rng: np.random.Generator, rows: int, distance: int) -> tuple[Ints, Ints]:
+    """Sentences whose noun stands ``distance`` words before the place where it must come again."""
+    noun_B = FIRST_NOUN + rng.integers(0, len(NOUNS), rows)
+    opening, closing, between = (
+        np.array([FIRST_WORD + WORDS.index(word) for word in part.split()])
+        for part in (OPENING, CLOSING, BETWEEN)
+    )
+    filling_BT = between[rng.integers(0, len(between), (rows, distance - NEAREST))]
+    fixed = [np.repeat(part[None], rows, axis=0) for part in (opening, closing)]
+    return np.concatenate([fixed[0], noun_B[:, None], filling_BT, fixed[1]], axis=1), noun_B
+
+
+def make_batch(rng: np.random.Generator, distance: int | None = None) -> Batch:
+    """This distance, or one by chance, small and large ones equally often; only the noun is learned from."""
+    low, high = np.log(NEAREST), np.log(MIXED)
+    drawn = round(float(np.exp(rng.uniform(low, high))))
+    ids_BT, noun_B = make_rows(rng, 24, distance or drawn)
+    targets_BT = np.full(ids_BT.shape, NOT_COUNTED)
+    targets_BT[:, -1] = noun_B
+    return Batch(ids_BT, targets_BT)
+
+
+def recalled(model: LanguageModel, distance: int, rows: int, seed: int) -> float:
+    """How often the right noun is the likeliest."""
+    ids_BT, noun_B = make_rows(np.random.default_rng((9, seed, distance)), rows, distance)
+    logp_BN = next_words(model, ids_BT)[:, FIRST_NOUN:FIRST_WORD]
+    return float(np.mean(FIRST_NOUN + logp_BN.argmax(axis=1) == noun_B))
+
+
+def reach(right: Floats, distances: tuple[int, ...]) -> float:
+    """The longest distance up to which more than half of the nouns are recalled; 0: none."""
+    reached = 0
+    for share, distance in zip(right, distances, strict=True):
+        if share <= HALF:
+            break
+        reached = distance
+    return float(reached)
+
+
+def recall(name: str, seed: int, distances: tuple[int, ...], tries: int, rows: int) -> Floats:
+    """The share recalled at each distance: from the nearest on, each is learned until it is known.
+
+    A distance that is not learned ends the training; what lies further is then only asked for.
+    """
+    sets = {**CELLS[name], "train.steps": STEPS, "train.schedule": "constant"}
+    settings = settings_of(name, seed, sets)
+    network = build(settings, VOCABULARY)
+    found = np.zeros(len(distances))
+    goes_on = True
+    for place, distance in enumerate(distances):
+        for attempt in range(tries + 1):
+            found[place] = recalled(NeuralLanguageModel(network), distance, rows, seed)
+            if found[place] >= KNOWN or not goes_on or attempt == tries:
+                break
+            source = Made(partial(make_batch, distance=distance), seed + 100 * place + attempt)
+            drain(learn(settings, network, source, Count()))
+        goes_on = goes_on and found[place] > HALF
+    return found
+
+
+def _compared(rnn: float, lstm: float) -> str:
+    """How that stands to 7 and 100, in words."""
+    first = "about as far" if 3.5 <= rnn <= 14 else "further" if rnn > 14 else "less far"
+    second = "about as far" if 50 <= lstm <= 200 else "further" if lstm > 200 else "less far"
+    both = f"both go {first}" if first == second else f"the RNN goes {first}, the LSTM {second}"
+    return f"on this easy task {both}, and the LSTM {lstm / max(rnn, 1.0):.0f} times as far as the RNN"
+
+
+def _picture(right: dict[str, Floats], distances: tuple[int, ...]) -> Picture:
+    series = []
+    for name, found in right.items():
+        both = [mean_and_spread(list(found[:, i])) for i in range(len(distances))]
+        points = tuple((float(d), 100 * mean) for d, (mean, _) in zip(distances, both, strict=True))
+        errors = tuple(100 * spread / len(found) ** 0.5 for _, spread in both)
+        series.append(Series(name, points, spreads=errors))
+    guides = [Guide(100 / len(NOUNS), "a guess"), Guide(100 * HALF, "half"), Guide(7.0, "slide: RNN 7", True)]
+    guides += [Guide(100.0, "slide: LSTM 100", True)] if distances[-1] >= 100 else []
+    ticks = tuple((float(d), str(d)) for d in (5, 7, 10, 20, 40, 80, 160, 320))
+    across = Axis("words from the noun to its place", log=True, names=ticks)
+    drawn = lines(series, "Nouns recalled by distance", across, Axis("recalled, %", zero=True), guides)
+    rows = tuple(
+        (name, *(f"{100 * found[:, i].mean():.0f} ± {100 * mean_and_spread(list(found[:, i]))[1]:.0f}"
+                 for i in range(len(distances))))
+        for name, found in right.items()
+    )  # fmt: skip
+    caption = (
+        f'"{OPENING} tickets … {CLOSING} ___": how often the right of {len(NOUNS)} nouns is the likeliest, '
+        "by the words between; whiskers are one standard error over seeds."
+    )
+    return Picture(drawn, caption, Table(("% recalled at", *(str(d) for d in distances)), rows))
+
+
+def _table(reached: dict[str, list[float]]) -> Table:
+    rows = []
+    for name, found in reached.items():
+        mean, spread = mean_and_spread(found)
+        rows.append((name, mean, spread, ", ".join(f"{value:.0f}" for value in found)))
+    heads = ("family", "reach, words", "spread", "each seed")
+    return Table(heads, tuple(rows), "Reach: the longest distance at which more than half are recalled")
+
+
+def _told(tries: int) -> str:
+    return (
+        f"Every network begins with {DISTANCES[0]} words and goes on to longer distances once it recalls "
+        f"{KNOWN:.0%}; it has {tries} times {STEPS} steps of 24 sentences for each, and only the last noun "
+        "is learned from. More steps, other widths and other rates move the numbers: what lasts is the order."
+    )
+
+
+def _of_run(run: str, out: str | None) -> Iterator[Event]:
+    """How much a run gains from one more word of context, on the end of its own text."""
+    trained = saved.load(run)
+    held = yield from texts.end_of_text(run, trained, 4 * CONTEXTS[-1])
+    yield Stage("give it more and more words", len(CONTEXTS), "contexts")
+    places = np.linspace(CONTEXTS[-1], len(held) - 1, 256).astype(np.int64)
+    found = []
+    for done, context in enumerate(CONTEXTS):
+        rows_BT = held[places[:, None] + np.arange(-context, 1)]
+        found.append(float(nats(trained.model, rows_BT)[:, -1].mean()))
+        yield Progress(done + 1)
+    whole = found[0] - min(found)
+    enough = next(c for c, v in zip(CONTEXTS, found, strict=True) if v - min(found) <= 0.05 * whole)
+    points = tuple((float(context), value) for context, value in zip(CONTEXTS, found, strict=True))
+    drawn = lines([Series(trained.settings.family, points)], "Nats a word by the words given",
+                  Axis("words of context given"), Axis("nats a word"))  # fmt: skip
+    rows = tuple(zip(CONTEXTS, found, strict=True))
+    yield from finish(
+        Finding(
+            "reach", f"How far back {run} looks", SLIDE, CLAIM, enough > 7,
+            f"{enough} words of context bring 95% of all that context brings this "
+            f"{trained.settings.family} ({found[0]:.2f} nats a word without any, {min(found):.2f} at best).",
+            (Picture(drawn, FLAT, Table(("words of context", "nats a word"), rows)),),
+        ),
+        out,
+    )  # fmt: skip

@@ -1,0 +1,70 @@
+"""How many n-grams of new text were never seen, and what storing them costs.
+
+[XMU "Sparsity problems of n-gram models", "Main weaknesses of n-gram models"]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from nextword.core.events import Event, Progress, Stage
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Series, lines
+from nextword.evaluation.lm import orders
+from nextword.experiments.finding import Finding, Picture, finish
+from nextword.experiments.texts import QUICK, prepare
+from nextword.ngram import estimation
+from nextword.ngram.settings import NgramSettings
+
+CLAIM = (
+    "The sparsity problem is severe when n is large, usually n <= 5; all counts of n-grams must be stored."
+)
+SMOOTHINGS = ("laplace", "witten-bell", "modified-kneser-ney")
+
+
+def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
+    """Count a text order by order, on the run's text or on the embedded corpus."""
+    text = yield from prepare(run, most=QUICK if quick else 0)
+    order = max(2, text.order)
+    yield Stage("count n-grams, order by order")
+    facts = list(orders.look(text.ids, text.held, text.vocab_size, order))
+    held = orders.sample(text.held)
+    yield Stage("measure perplexity", order * len(SMOOTHINGS), "models")
+    found: dict[str, list[float]] = {name: [] for name in SMOOTHINGS}
+    for done, (n, name) in enumerate((n, name) for n in range(1, order + 1) for name in SMOOTHINGS):
+        model = estimation.build(text.ids, text.vocab_size, NgramSettings(order=n, smoothing=name))
+        found[name].append(orders.measure(model, held).perplexity)
+        yield Progress(done + 1)
+    rising = all(a.unseen <= b.unseen for a, b in pairwise(facts))
+    top = facts[-1]
+    yield from finish(
+        Finding(
+            "sparsity", "Sparsity and storage of n-grams", 'XMU "Main weaknesses of n-gram models"', CLAIM,
+            rising and top.unseen > 0.5,
+            f"of the {top.n}-grams in new text {top.unseen:.0%} were never seen ({facts[0].unseen:.1%} of "
+            f"the words), and a model of order {top.n} takes {top.bytes / max(1, text.bytes):.1f} times "
+            "the bytes of its text.",
+            (
+                f"Measured on {text.told}.",
+                Picture(orders.unseen_picture(facts), "Sparsity: the share of held-out n-grams that the "
+                        "training text does not have.", orders.table(facts)),
+                Picture(orders.bytes_picture(facts, text.bytes), "Storage: bytes of a model of each order."),
+                _perplexities(found, order),
+            ),
+        ),
+        out,
+    )  # fmt: skip
+
+
+def _perplexities(found: dict[str, list[float]], order: int) -> Picture:
+    rows = tuple((n, *(found[name][n - 1] for name in found)) for n in range(1, order + 1))
+    series = [
+        Series(name, tuple((float(n), y) for n, y in enumerate(values, start=1)))
+        for name, values in found.items()
+    ]
+    picture = lines(
+        series, "Perplexity by order", orders.orders_axis(order), Axis("perplexity of new text", log=True)
+    )
+    told = "What a longer context brings depends on where unseen words get their probability from."
+    return Picture(picture, told, Table(("order", *found), rows))

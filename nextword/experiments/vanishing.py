@@ -1,0 +1,172 @@
+"""Vanishing gradients: how much of the gradient is left k words back, by family.
+
+[IITD-2 "Vanishing Gradient Intuition", "How to Fix the Vanishing Gradient Problem?": memory that is added to
+(LSTM), direct connections (attention); XMU "Vanishing gradient"]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import numpy as np
+
+from nextword.core.events import Event, Stage
+from nextword.data.batches.batch import Batches
+from nextword.data.batches.windows import Windows
+from nextword.drawing.page import Table
+from nextword.drawing.svg import Axis, Guide, Series, lines
+from nextword.experiments import fitting, reach, texts
+from nextword.experiments.finding import Finding, Picture, finish
+from nextword.experiments.gradients import by_distance, middle
+from nextword.experiments.small import (
+    Count,
+    Floats,
+    Ints,
+    Letters,
+    Made,
+    build,
+    learn,
+    read_letters,
+    rows_of,
+    settings_of,
+)
+from nextword.models.network import Network
+
+SLIDE = 'IITD-2 "Vanishing Gradient Intuition"'
+CLAIM = (
+    "The gradient gets smaller and smaller the further it goes back through a vanilla RNN; LSTM, GRU and "
+    "attention are the cures."
+)
+FAR = 96  # words back
+NOUN = 80  # words from the noun of the tickets to its place
+AT = (1, 5, 10, 20, 40, 79)  # rows of the table
+MIDDLE = slice(40, 61)  # "about 50 words back"
+FAMILIES: dict[str, dict[str, Any]] = {
+    "rnn": {"model.layers": 1, "model.hidden": 48},
+    "gru": {"model.layers": 1, "model.hidden": 48},
+    "lstm": {"model.layers": 1, "model.hidden": 48},
+    "transformer": {"model.layers": 2, "model.hidden": 48, "model.heads": 2, "model.context": 192,
+                    "model.init": "gpt2"},
+}  # fmt: skip
+SHARE = 0.01  # of the gradient at the last word: less is called gone
+Curves = dict[str, Floats]
+
+
+def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
+    """Four families: new, after learning letters, after learning the tickets; or the network of a run."""
+    if run is not None:
+        yield from _of_run(run, out)
+        return
+    steps, rows = (8, 8) if quick else (280, 48)
+    text = yield from read_letters(40_000 if quick else 300_000, 20_000)
+    yield Stage("learn letters, and the tickets", (steps + steps // 4) * len(FAMILIES), "steps")
+    new, letters, tickets = yield from _all(text, steps, rows)
+    mean = {name: float(np.exp(np.mean(np.log(curve[MIDDLE] + 1e-300)))) for name, curve in new.items()}
+    gone = {name: _after(gone_after(curve)) for name, curve in letters.items()}
+    heard = {name: float(curve[NOUN - 1]) for name, curve in tickets.items()}
+    least = min(heard["lstm"], heard["transformer"])
+    yield from finish(
+        Finding(
+            "vanishing", "Vanishing gradients", SLIDE, CLAIM,
+            mean["rnn"] < 0.2 * min(mean["lstm"], mean["transformer"]) and heard["rnn"] < 0.2 * least,
+            f"about 50 words back new networks have {_told(mean)} of the gradient at the last; after "
+            f"learning the tickets the noun {NOUN} words back is heard with {_told(heard)}; after learning "
+            f"letters, where little is needed from far, less than {SHARE:.0%} is left after "
+            f"{_told_words(gone)} letters.",
+            (
+                _picture(new, "in new networks"), _picture(tickets, "after learning the tickets", NOUN - 1),
+                _picture(letters, "after learning letters"),
+                f"Letters: {text.told}; {steps // 4} steps. Tickets: the sentence of `nextword lab reach`, "
+                f"its noun {NOUN} words back; {steps} steps.",
+            ),
+        ),
+        out,
+    )  # fmt: skip
+
+
+def _all(text: Letters, steps: int, rows: int) -> Generator[Event, None, tuple[Curves, Curves, Curves]]:
+    """Curves of the families: new, after letters, after the tickets."""
+    count = Count()
+    new: Curves = {}
+    letters: Curves = {}
+    tickets: Curves = {}
+    held_BT = rows_of(text.held, FAR + 2, rows)
+    ids_BT, noun_B = reach.make_rows(np.random.default_rng(5), rows, NOUN)
+    asked_BT = np.concatenate([ids_BT, noun_B[:, None]], axis=1)
+    for name, sets in FAMILIES.items():
+        network = build(settings_of(name, 0, sets), text.vocab_size, text.counts)
+        new[name] = middle(by_distance(network, held_BT))
+        source = Windows(text.ids, batch=16, length=FAR, seed=0)
+        letters[name] = yield from _learnt(name, network, source, (steps // 4, held_BT), count)
+        network = build(settings_of(name, 0, sets), reach.VOCABULARY)
+        made = Made(reach.make_batch, 0)
+        tickets[name] = yield from _learnt(name, network, made, (steps, asked_BT), count)
+    return new, letters, tickets
+
+
+def _learnt(
+    name: str, network: Network, source: Batches, asked: tuple[int, Ints], count: Count
+) -> Generator[Event, None, Floats]:
+    """The curve after so many steps."""
+    steps, rows_BT = asked
+    settings = settings_of(name, 0, {**FAMILIES[name], "train.steps": steps})
+    yield from learn(settings, network, source, count)
+    return middle(by_distance(network, rows_BT))
+
+
+def _told(values: dict[str, float]) -> str:
+    return ", ".join(f"{value:.1g} ({name})" for name, value in values.items())
+
+
+def _told_words(values: dict[str, str]) -> str:
+    return ", ".join(f"{value} ({name})" for name, value in values.items())
+
+
+def _of_run(run: str, out: str | None) -> Iterator[Event]:
+    """The same for a network of the user's, on the end of its own text."""
+    trained, model = fitting.open_network("vanishing", run)
+    held = yield from texts.end_of_text(run, trained, FAR + 2)
+    yield Stage("go back through the words")
+    name = trained.settings.family
+    curve = middle(by_distance(model.network, rows_of(held, FAR + 2, 64)))
+    at = min(50, len(curve) - 1)
+    yield from finish(
+        Finding(
+            "vanishing", f"Vanishing gradients of {run}", SLIDE, CLAIM, float(curve[at]) < SHARE,
+            f"in this {name} {float(curve[at]):.1e} of the gradient at the last word is left {at} back; less "
+            f"than {SHARE:.0%} is left after {_after(gone_after(curve))} words.",
+            (_picture({name: curve}, f"in {run}"),),
+        ),
+        out,
+    )  # fmt: skip
+
+
+def gone_after(curve_T: Floats) -> int | None:
+    """The first distance from which on less than `SHARE` is left; None where that never happens."""
+    over = np.flatnonzero(curve_T >= SHARE)
+    first = int(over[-1]) + 1 if len(over) else 0
+    return None if first >= len(curve_T) else first
+
+
+def _after(gone: int | None) -> str:
+    return f"more than {FAR}" if gone is None else str(gone)
+
+
+def _picture(curves: Curves, when: str, noun: int | None = None) -> Picture:
+    """The curves; ``noun``: how far back the word stands that is asked for."""
+    series = [
+        Series(name, tuple((float(k), float(v)) for k, v in enumerate(curve) if v > 0))
+        for name, curve in curves.items()
+    ]
+    drawn = lines(series, f"Gradient by distance {when}", Axis("words back, k", zero=True),
+                  Axis("gradient left, relative to k = 0", log=True),
+                  [] if noun is None else [Guide(float(noun), "the noun", True)])  # fmt: skip
+    rows = tuple(
+        (name, *(float(curve[k]) if k < len(curve) else None for k in AT)) for name, curve in curves.items()
+    )
+    caption = (
+        f"‖∂J(t)/∂e(t-k)‖ {when}: how strongly a word k places back is heard when the network learns from "
+        "the word that comes next, relative to the nearest word."
+    )
+    return Picture(drawn, caption, Table(("family", *(f"k = {k}" for k in AT)), rows))
