@@ -24,8 +24,8 @@ from support import texts
 from nextword.api.training import Order, run
 from nextword.core.events import Event, Step
 from nextword.system.allocator import keep_big_arrays
-from nextword.train.keeping import Keeper
-from nextword.train.neural.saving import EVERY, SHARE
+from nextword.training.checkpointing import Keeper
+from nextword.training.saving import EVERY, SHARE
 
 MODELS = {
     "lstm-200": (

@@ -312,8 +312,8 @@ def _load(name: str) -> tuple[Path, Vocabulary, Any, Walk]:
         zeros = {START: found.log10_start, UNKNOWN: unknown}
         model = NgramModel(found.trie, "arpa")
         return path, found.vocabulary, model, TrieWalk(found.trie, zeros)
+    from nextword.runs import saved
     from nextword.store.names import resolve
-    from nextword.train import saved
 
     folder = resolve(name)
     trained = saved.load(folder)

@@ -16,12 +16,12 @@ from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Stage
 from nextword.formats.arpa.files import ArpaModel, read_arpa, write_arpa
 from nextword.ngram.model import NgramModel
+from nextword.runs import facts, saved
+from nextword.runs.saved import Trained
+from nextword.runs.settings import plan
 from nextword.store.names import default_name, mark_latest
 from nextword.store.writing import check_target, new_run
 from nextword.text.words import WordTokenizer
-from nextword.train import facts, saved
-from nextword.train.saved import Trained
-from nextword.train.settings import plan
 
 if TYPE_CHECKING:
     from nextword.core.contracts import Tokenizer

@@ -22,15 +22,15 @@ from nextword.evaluation.lm.streams import Stream
 from nextword.mixtures.family import SavedMixture
 from nextword.mixtures.members import Attached, Member
 from nextword.mixtures.mixture import MixtureSettings, tune_weights
+from nextword.runs import saved
+from nextword.runs.facts import collect
+from nextword.runs.saved import Trained
+from nextword.runs.settings import RunSettings, TrainSettings
 from nextword.store.names import default_name, mark_latest
 from nextword.store.reading import RunFolder
 from nextword.store.writing import check_target, new_run, real_path
-from nextword.train import saved
-from nextword.train.facts import collect
-from nextword.train.memories import Joined, Joining, Wanted
-from nextword.train.saved import Trained
-from nextword.train.settings import RunSettings, TrainSettings
-from nextword.train.weighing import HeldOut
+from nextword.training.mixtures.memories import Joined, Joining, Wanted
+from nextword.training.mixtures.weighing import HeldOut
 
 Name = str | os.PathLike[str]
 

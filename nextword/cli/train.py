@@ -41,7 +41,7 @@ def train(
     """Train a model on text and save it as a run."""
     from nextword.api import training
     from nextword.system.launch import launched
-    from nextword.train.budget import process_start
+    from nextword.training.budget.clock import process_start
 
     order = training.Order(
         data=tuple(data or ()), task=task, model=model, recipe=recipe, source=source, valid=valid,

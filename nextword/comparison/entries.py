@@ -12,8 +12,8 @@ from typing import Any
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
 from nextword.models import presets
-from nextword.train.auto import choose
-from nextword.train.settings import RunSettings, groups_of, is_neural, plan
+from nextword.runs.settings import RunSettings, groups_of, is_neural, plan
+from nextword.training.budget.auto import choose
 
 # What is compared where nothing is named: every smoothing, the default last; with minutes the families.
 SMOOTHINGS = (

@@ -23,8 +23,8 @@ from nextword.evaluation.lm.signature import version
 from nextword.ngram import estimation
 from nextword.ngram.family import is_closed
 from nextword.ngram.settings import NgramSettings
-from nextword.train.ids import Text, encode
-from nextword.train.settings import RunSettings
+from nextword.runs.settings import RunSettings
+from nextword.training.ids import Text, encode
 
 Array = np.ndarray[Any, np.dtype[Any]]
 MOST = 3_000_000  # ids of the training text that are counted again for these pictures

@@ -21,7 +21,7 @@ from nextword.evaluation.lm.report import Report
 from nextword.evaluation.lm.spans import LineCosts
 from nextword.evaluation.lm.streams import Stream, gathered
 from nextword.evaluation.lm.surprise import by_word, units
-from nextword.train.saved import Trained
+from nextword.runs.saved import Trained
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SENTENCES = 3  # that are written, and that are asked about

@@ -22,12 +22,12 @@ from nextword.core.events import Event, Stage
 from nextword.evaluation.lm.streams import Stream
 from nextword.mixtures.family import SavedMixture
 from nextword.mixtures.mixture import MixtureSettings, tune_weights
+from nextword.runs import saved
+from nextword.runs.facts import collect
+from nextword.runs.saved import Trained
+from nextword.runs.settings import RunSettings, TrainSettings
 from nextword.store.reading import RunFolder
 from nextword.store.writing import new_run
-from nextword.train import saved
-from nextword.train.facts import collect
-from nextword.train.saved import Trained
-from nextword.train.settings import RunSettings, TrainSettings
 
 Made = tuple[Entry, Row]
 

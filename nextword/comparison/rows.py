@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from nextword.evaluation.lm.signature import version
+from nextword.runs.settings import RunSettings
 from nextword.store.disk import translate
 from nextword.store.manifest import MANIFEST
-from nextword.train.settings import RunSettings
 
 _FOLDER = "rows"
 _LONG = ("key", "blocks", "curve")  # left out of the JSON that people read

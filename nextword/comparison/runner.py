@@ -14,11 +14,11 @@ from nextword.comparison.setup import Contest
 from nextword.comparison.tokenizers import with_file
 from nextword.core.errors import TrainingError
 from nextword.core.events import Done, Event, Note, Stage
+from nextword.runs import saved
 from nextword.store.writing import new_run
-from nextword.train import saved
-from nextword.train.budget import Clock
-from nextword.train.conditions import Conditions
-from nextword.train.fit import fit
+from nextword.training.budget.clock import Clock
+from nextword.training.conditions import Conditions
+from nextword.training.fit import fit
 
 _COMPILED = "compiled"  # a note with this word says that the time is not the model's own
 

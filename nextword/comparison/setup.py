@@ -22,7 +22,7 @@ from nextword.data.source import Names, Source
 from nextword.data.split import divide, hold_out
 from nextword.evaluation.lines.scores import LineCutter
 from nextword.evaluation.lm import spans
-from nextword.train.settings import RunSettings
+from nextword.runs.settings import RunSettings
 
 Array = np.ndarray[Any, np.dtype[Any]]
 MOST_HELD = 2_000_000  # bytes that are measured where networks take part and nobody asks for more

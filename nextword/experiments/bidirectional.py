@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from nextword.blocks.cells import Cell
 from nextword.blocks.embeddings import Embedding
+from nextword.blocks.randomness import INITIAL, seeded
 from nextword.blocks.states import ZeroStart
 from nextword.core.catalog import find
 from nextword.core.events import Event, Progress, Stage
@@ -26,7 +27,6 @@ from nextword.experiments import fitting
 from nextword.experiments.finding import Finding, Picture, finish
 from nextword.experiments.small import Ints, Letters, read_letters, rows_of
 from nextword.system import threads
-from nextword.train.neural.randomness import INITIAL, seeded
 
 CLAIM = "Bidirectional RNNs are for taggers, classifiers and encoders; a language model is no BiLSTM. Why?"
 HIDDEN, LENGTH = 64, 32

@@ -35,7 +35,7 @@ from nextword.experiments.small import (
 )
 from nextword.ngram import estimation
 from nextword.ngram.settings import NgramSettings
-from nextword.train import saved
+from nextword.runs import saved
 
 SLIDE = 'MAUSAM "Solutions to Exposure Bias"'
 CLAIM = (

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from nextword.core import catalog
 from nextword.core.errors import ConfigError
-from nextword.train import saved
-from nextword.train.saved import Trained
-from nextword.train.settings import is_neural
+from nextword.runs import saved
+from nextword.runs.saved import Trained
+from nextword.runs.settings import is_neural
 
 if TYPE_CHECKING:
     from nextword.models.network import NeuralLanguageModel
@@ -44,7 +44,7 @@ def refuse(lab: str, run: str | None) -> None:
 def open_network(lab: str, run: str, recurrent: bool = False) -> tuple[Trained, NeuralLanguageModel]:
     """A run whose model is a network, and a recurrent one if that is needed."""
     from nextword.models.network import NeuralLanguageModel
-    from nextword.train.neural.bptt import is_recurrent
+    from nextword.training.bptt import is_recurrent
 
     trained = saved.load(run)
     model = trained.model

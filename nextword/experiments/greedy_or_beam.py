@@ -24,9 +24,9 @@ from nextword.experiments.finding import Finding, Picture, finish
 from nextword.experiments.small import Floats
 from nextword.ngram import estimation
 from nextword.ngram.settings import NgramSettings
+from nextword.runs import saved
 from nextword.text.settings import TextSettings
 from nextword.text.words import WordTokenizer
-from nextword.train import saved
 
 CLAIM = (
     "Greedy choice is a bad approximation of argmax P(w_1 … w_n): it never begins with a word of low "

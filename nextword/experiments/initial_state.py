@@ -23,7 +23,7 @@ from nextword.experiments import fitting, texts
 from nextword.experiments.finding import Finding, Picture, cells, finish
 from nextword.experiments.small import Count, Floats, Ints, build, learn, read_letters, rows_of, settings_of
 from nextword.models.network import Head, Network
-from nextword.train.neural.trees import leaves
+from nextword.training.trees import leaves
 
 SLIDE = 'XMU "The gradient may be a trouble maker"'
 CLAIM = "The full gradient is not robust to changes in initial conditions; |λ| of W_h decides what grows."

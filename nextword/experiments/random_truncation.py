@@ -105,8 +105,8 @@ def _trainer(example: Example, full: Floats, draws: int) -> float:
     """The same mean by the trainer's own cut: every row of one batch draws for itself."""
     import torch
 
-    from nextword.train.neural.bptt import RandomCut
-    from nextword.train.neural.randomness import TRAINING, seeded
+    from nextword.blocks.randomness import TRAINING, seeded
+    from nextword.training.bptt import RandomCut
 
     W_h, W_e, b, W_y, e_TE = (
         torch.tensor(part, dtype=torch.float64)

@@ -33,7 +33,7 @@ from nextword.experiments.small import (
     settings_of,
 )
 from nextword.models.network import NeuralLanguageModel
-from nextword.train import saved
+from nextword.runs import saved
 
 SLIDE = 'IITD-2 "How Does LSTM Solve Vanishing Gradients?"'
 CLAIM = "In practice an LSTM reaches about 100 steps back rather than the RNN's about 7."

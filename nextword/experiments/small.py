@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from nextword.blocks.randomness import INITIAL, seeded
 from nextword.core.contracts import START, Block, LanguageModel
 from nextword.core.errors import TrainingError
 from nextword.core.events import Done, Event, Measure, Progress, Stage
@@ -24,13 +25,12 @@ from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.models.distributions import as_numpy
 from nextword.models.network import Head, Network, NeuralLanguageModel
+from nextword.models.training import NeuralTrainSettings
+from nextword.runs.settings import RunSettings, plan
 from nextword.text.characters import CharacterTokenizer
 from nextword.text.settings import TextSettings
-from nextword.train.neural import loop
-from nextword.train.neural.loop import Job, Outcome
-from nextword.train.neural.randomness import INITIAL, seeded
-from nextword.train.neural_settings import NeuralTrainSettings
-from nextword.train.settings import RunSettings, plan
+from nextword.training import loop
+from nextword.training.loop import Job, Outcome
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

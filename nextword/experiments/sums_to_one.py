@@ -21,9 +21,9 @@ from nextword.experiments.finding import Finding, Picture, finish
 from nextword.models.distributions import as_numpy
 from nextword.ngram import estimation
 from nextword.ngram.settings import NgramSettings
+from nextword.runs import saved
 from nextword.text.settings import TextSettings
 from nextword.text.words import WordTokenizer
-from nextword.train import saved
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CLAIM = (

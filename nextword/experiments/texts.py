@@ -15,10 +15,10 @@ from nextword.data.corpora import DEFAULT
 from nextword.data.paths import STDIN
 from nextword.data.settings import DataSettings
 from nextword.data.split import Part, hold_out, whole_names
-from nextword.train import saved
-from nextword.train.ids import encode
-from nextword.train.saved import Trained
-from nextword.train.settings import plan
+from nextword.runs import saved
+from nextword.runs.saved import Trained
+from nextword.runs.settings import plan
+from nextword.training.ids import encode
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ORDER = 5

@@ -39,10 +39,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, seed, lines in (("train", 1, 120), ("valid", 2, 60), ("test", 3, 60)):
         (path / f"{name}.txt").write_text(_text(seed, lines))
     data = path / "train.txt"
-    nextword.train(data, model="ngram", set={"model.order": 3}, out=path / "counts")
+    nextword.training(data, model="ngram", set={"model.order": 3}, out=path / "counts")
     tokenizer = str(path / "counts")
-    nextword.train(data, model="lstm", tokenizer=tokenizer, set=STEPS, out=path / "lstm")
-    nextword.train(data, model="unbounded", tokenizer=tokenizer, out=path / "unbounded")
+    nextword.training(data, model="lstm", tokenizer=tokenizer, set=STEPS, out=path / "lstm")
+    nextword.training(data, model="unbounded", tokenizer=tokenizer, out=path / "unbounded")
     return path
 
 

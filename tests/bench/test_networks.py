@@ -14,7 +14,7 @@ from nextword.comparison.progress import Pace
 from nextword.comparison.rows import Row
 from nextword.comparison.setup import enter
 from nextword.core.events import Note, Stage
-from nextword.train import saved
+from nextword.runs import saved
 
 pytest.importorskip("torch")
 

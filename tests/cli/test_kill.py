@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from nextword.train import saved
+from nextword.runs import saved
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from nextword.train import saved
+from nextword.runs import saved
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 
 from nextword.cli.app import app
 from nextword.core import catalog
-from nextword.train.settings import plan
+from nextword.runs.settings import plan
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

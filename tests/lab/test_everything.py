@@ -14,10 +14,10 @@ from nextword.core.printable import markup
 from nextword.data.source import Source
 from nextword.experiments import everything, fitting
 from nextword.experiments.finding import Finding
+from nextword.runs import saved
+from nextword.runs.settings import plan
 from nextword.store.writing import new_run
-from nextword.train import saved
-from nextword.train.fit import fit
-from nextword.train.settings import plan
+from nextword.training.fit import fit
 
 LIMIT = 5_000_000  # bytes of the page
 

@@ -13,10 +13,10 @@ from nextword.core.errors import ConfigError, RunError
 from nextword.core.events import Done, Progress, Stage
 from nextword.data.source import Source
 from nextword.experiments import fitting
+from nextword.runs import saved
+from nextword.runs.settings import plan
 from nextword.store.writing import new_run
-from nextword.train import saved
-from nextword.train.fit import fit
-from nextword.train.settings import plan
+from nextword.training.fit import fit
 
 OF_COUNTS = ("sums-to-one", "counts", "smoothing", "sparsity", "stopping")
 WITH_TEXT = ("clipping", "vanishing", "initial-state", "lstm-or-gru", "bidirectional", "exposure-bias")

@@ -13,7 +13,7 @@ from nextword.core.events import Done
 from nextword.core.family import Budget
 from nextword.ngram.limited import buckets, spark
 from nextword.ngram.settings import NgramSettings
-from nextword.train.settings import plan
+from nextword.runs.settings import plan
 
 
 def train(folder, out, *sets):

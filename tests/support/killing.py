@@ -23,7 +23,7 @@ import torch
 from nextword.api import training  # noqa: F401
 from nextword.cli.main import run as run_command
 from nextword.core import catalog
-from nextword.train.neural import loop, setup  # noqa: F401
+from nextword.training import loop, setup  # noqa: F401
 
 SETTINGS = {
     "model.hidden": 16, "model.layers": 1, "train.steps": 30, "train.save_every": 2, "train.batch": 4,

@@ -26,7 +26,7 @@ import torch.distributed.fsdp
 from nextword.api import training  # noqa: F401
 from nextword.cli.main import main as run_command
 from nextword.core import catalog
-from nextword.train.neural import divided, loop, meeting, replicated, setup, shards  # noqa: F401
+from nextword.training import loop, setup  # noqa: F401
 
 LONGEST = 120.0  # seconds of a job
 

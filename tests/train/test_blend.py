@@ -13,13 +13,13 @@ from nextword.data.source import Source
 from nextword.data.split import hold_out
 from nextword.evaluation.lm.perplexity import evaluate
 from nextword.mixtures.mixture import Mixture
+from nextword.runs import saved
+from nextword.runs.settings import plan
 from nextword.store.writing import new_run
-from nextword.train import saved
-from nextword.train.blend import part_settings
-from nextword.train.budget import Clock
-from nextword.train.conditions import Conditions
-from nextword.train.fit import fit
-from nextword.train.settings import plan
+from nextword.training.budget.clock import Clock
+from nextword.training.conditions import Conditions
+from nextword.training.fit import fit
+from nextword.training.mixtures.blend import part_settings
 
 LINES = "the cat sat on the mat\nthe dog sat on the log\na cat and a dog met\n"
 SMALL = {"model.models": ("ngram", "lstm-nano")}

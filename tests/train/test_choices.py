@@ -4,9 +4,9 @@ import pytest
 
 from nextword.core.config import build
 from nextword.core.errors import ConfigError
-from nextword.train.choices import Bptt, Forcing, parse_bptt, parse_forcing
-from nextword.train.neural_settings import NeuralTrainSettings
-from nextword.train.settings import plan
+from nextword.models.choices import Bptt, Forcing, parse_bptt, parse_forcing
+from nextword.models.training import NeuralTrainSettings
+from nextword.runs.settings import plan
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import torch
 from tiny_networks import TinyBigram, TinyRNN
 
 from nextword.core.contracts import START
-from nextword.train.choices import parse_bptt, parse_forcing
-from nextword.train.neural.forcing import OwnWords, truth_share
-from nextword.train.neural.reading import AtOnce, OneByOne, Twice, make_reader
+from nextword.models.choices import parse_bptt, parse_forcing
+from nextword.training.forcing import OwnWords, truth_share
+from nextword.training.reading import AtOnce, OneByOne, Twice, make_reader
 
 
 def test_teacher_reads_the_text_and_free_running_never_does():

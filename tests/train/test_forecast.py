@@ -6,8 +6,8 @@ import time
 import pytest
 
 from nextword.api import training
-from nextword.train import forecast
-from nextword.train.trial import count_weights
+from nextword.training.budget import forecast
+from nextword.training.budget.trial import count_weights
 
 LINES = "the cat sat on the mat\nthe dog sat on the log\na cat and a dog met\n"
 

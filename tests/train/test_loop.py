@@ -9,18 +9,18 @@ import pytest
 import torch
 from tiny_networks import TinyRNN
 
+from nextword.blocks.randomness import seeded
 from nextword.core.contracts import END, START, Encoded
 from nextword.core.errors import TrainingError
 from nextword.core.events import Done, Measure, Note, Stage, Step, Valid
 from nextword.data.batches.batch import Batch
 from nextword.data.batches.stream import Columns
 from nextword.models.network import NeuralLanguageModel
+from nextword.models.training import NeuralTrainSettings
 from nextword.system.signals import Stop
-from nextword.train.budget import Clock
-from nextword.train.neural import loop
-from nextword.train.neural.held_out import HeldOut
-from nextword.train.neural.randomness import seeded
-from nextword.train.neural_settings import NeuralTrainSettings
+from nextword.training import loop
+from nextword.training.budget.clock import Clock
+from nextword.training.held_out import HeldOut
 
 V = 9
 

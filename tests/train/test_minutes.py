@@ -8,15 +8,15 @@ from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.models.ladders import LADDERS
 from nextword.models.presets import PRESETS
-from nextword.train import sizes
-from nextword.train.auto import choose
-from nextword.train.beginning import Beginning
-from nextword.train.budget import Clock
-from nextword.train.calibrate import calibrate, in_time
-from nextword.train.conditions import Conditions
-from nextword.train.ids import encode
-from nextword.train.settings import plan
-from nextword.train.trial import count_weights, try_steps
+from nextword.runs.settings import plan
+from nextword.training.budget import sizes
+from nextword.training.budget.auto import choose
+from nextword.training.budget.beginning import Beginning
+from nextword.training.budget.calibrate import calibrate, in_time
+from nextword.training.budget.clock import Clock
+from nextword.training.budget.trial import count_weights, try_steps
+from nextword.training.conditions import Conditions
+from nextword.training.ids import encode
 
 LINES = "the cat sat on the mat\nthe dog sat on the log\na cat and a dog met\n"
 

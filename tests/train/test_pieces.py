@@ -5,12 +5,12 @@ import pytest
 from nextword.core.events import Note
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source
-from nextword.train import sizes
-from nextword.train.blend import _open_settings, part_settings
-from nextword.train.budget import Clock
-from nextword.train.conditions import Conditions
-from nextword.train.pieces import Draft, cut_best
-from nextword.train.settings import plan
+from nextword.runs.settings import plan
+from nextword.training.budget import sizes
+from nextword.training.budget.clock import Clock
+from nextword.training.conditions import Conditions
+from nextword.training.mixtures.blend import _open_settings, part_settings
+from nextword.training.mixtures.pieces import Draft, cut_best
 
 TEXT = "".join(f"{number} and {number + 1} make {2 * number + 1}.\n" for number in range(400))
 COUNTS = {"model.models": ("ngram",)}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nextword.core.errors import ConfigError
 from nextword.data.batches.batch import Batch
 from nextword.system.launch import Launch, launched
-from nextword.train.ranks import Apart, Ranks
+from nextword.training.distributed.ranks import Apart, Ranks
 
 PLACE = {"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
 

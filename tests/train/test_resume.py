@@ -12,8 +12,8 @@ import nextword
 from nextword.api.training import Order, run
 from nextword.core.errors import ConfigError, RunError
 from nextword.core.events import Done, Measure, Note
+from nextword.runs import saved
 from nextword.store.replace import locked, sibling_name
-from nextword.train import saved
 
 # An epoch has an odd number of batches then, so that its edge falls within an update.
 ACCUMULATED = {"train.accumulate": 2, "train.batch": 2}
@@ -207,7 +207,7 @@ def test_python_interface_keeps_checkpoints_too(text, tmp_path, caplog):
     asked = order(text, **{"train.save_every": 4})
     killed_after(4, asked, tmp_path / "r")
     with caplog.at_level(logging.WARNING, "nextword"):
-        made = nextword.train(out=tmp_path / "r", resume=True)
+        made = nextword.training(out=tmp_path / "r", resume=True)
     assert "going on after step 4" in caplog.text
     assert all(torch.isfinite(each).all() for each in made.model.network.state_dict().values())
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nextword.train.neural.plan import Plan
-from nextword.train.neural.schedules import factor
-from nextword.train.neural_settings import NeuralTrainSettings
+from nextword.models.training import NeuralTrainSettings
+from nextword.training.plan import Plan
+from nextword.training.schedules import factor
 
 
 @pytest.mark.parametrize("name", ["cosine", "linear", "sqrt"])

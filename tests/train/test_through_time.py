@@ -7,15 +7,15 @@ import pytest
 import torch
 from tiny_networks import TinyBigram, TinyRNN
 
+from nextword.blocks.randomness import seeded
 from nextword.core.errors import ConfigError
 from nextword.data.batches.batch import Batch
-from nextword.train.choices import parse_bptt
-from nextword.train.neural import bptt
-from nextword.train.neural.learning import Learner
-from nextword.train.neural.loop import Job, begin
-from nextword.train.neural.randomness import seeded
-from nextword.train.neural.reading import AtOnce, OneByOne
-from nextword.train.neural_settings import NeuralTrainSettings
+from nextword.models.choices import parse_bptt
+from nextword.models.training import NeuralTrainSettings
+from nextword.training import bptt
+from nextword.training.loop import Job, begin
+from nextword.training.reading import AtOnce, OneByOne
+from nextword.training.update import Learner
 
 CPU = torch.device("cpu")
 

@@ -18,7 +18,7 @@ from nextword.core.events import Done
 from nextword.store.checkpoints import find_last
 from nextword.system import processor, products, threads
 from nextword.system.processor import Processor
-from nextword.train.neural import clip
+from nextword.training import clip
 
 SAVING = {"train.save_every": 4}
 

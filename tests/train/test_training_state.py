@@ -8,15 +8,15 @@ import torch
 from safetensors.torch import load, save
 from tiny_networks import TinyRNN
 
+from nextword.blocks.randomness import seeded
 from nextword.core import catalog
 from nextword.core.contracts import END, START, Encoded
 from nextword.core.errors import DamagedError
 from nextword.core.events import Done, Measure
 from nextword.data.batches.sentences import make_batches
-from nextword.train.neural import bptt, loop
-from nextword.train.neural.held_out import HeldOut
-from nextword.train.neural.randomness import seeded
-from nextword.train.neural_settings import NeuralTrainSettings
+from nextword.models.training import NeuralTrainSettings
+from nextword.training import bptt, loop
+from nextword.training.held_out import HeldOut
 
 CPU = torch.device("cpu")
 NEURAL = [name for name in catalog.names("model") if getattr(catalog.find("model", name), "is_neural", False)]

@@ -5,15 +5,17 @@ import pytest
 import torch
 from tiny_networks import TinyRNN
 
+from nextword.blocks.randomness import seeded
 from nextword.core import catalog
 from nextword.core.errors import ConfigError
 from nextword.data.batches.batch import Batch
+from nextword.models.training import NeuralTrainSettings
 from nextword.system import processor, threads
 from nextword.system.processor import Processor
-from nextword.train.neural import averaging, clip, precision
-from nextword.train.neural.learning import Learner
-from nextword.train.neural.loop import Job, begin
-from nextword.train.neural.optimizers import (
+from nextword.training import averaging, clip, precision
+from nextword.training.distributed.ranks import Ranks
+from nextword.training.loop import Job, begin
+from nextword.training.optimizers import (
     SGD,
     AdamW,
     Muon,
@@ -22,9 +24,7 @@ from nextword.train.neural.optimizers import (
     orthogonal,
     split_weights,
 )
-from nextword.train.neural.randomness import seeded
-from nextword.train.neural_settings import NeuralTrainSettings
-from nextword.train.ranks import Ranks
+from nextword.training.update import Learner
 
 CPU = torch.device("cpu")
 

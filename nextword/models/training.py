@@ -1,0 +1,117 @@
+"""How a neural model learns: the settings ``train`` of every neural family, without torch.
+
+Teacher forcing, mini-batches and SGD are the lectures' [IITD-1 "Training a RNN Language Model"]; the rest is
+what makes the minutes count.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from nextword.core.training import TrainSettings
+from nextword.models.choices import Bptt, Forcing, parse_bptt, parse_forcing
+
+
+class NeuralTrainSettings(TrainSettings):
+    """The trainer's settings; a family's own defaults stand below what the user says."""
+
+    steps: int = Field(0, ge=0, description="updates of the weights; 0: from the epochs or the minutes")
+    epochs: float = Field(10.0, gt=0, le=1e6, description="times through the text, where steps is 0")
+    batch: int = Field(32, ge=1, le=2**20, description="rows B that are read at once")
+    length: int = Field(
+        0, ge=0, le=2**20, description="positions T of a row; 0: the model's context, else 64"
+    )
+    batches: Literal["auto", "columns", "windows", "sentences"] = Field(
+        "auto",
+        description="columns: the state is carried from batch to batch; windows: blocks at chance offsets; "
+        "sentences: whole short documents; auto: by model and text",
+    )
+    accumulate: int = Field(1, ge=1, le=2**16, description="batches whose gradients are added for one update")
+    optimizer: Literal["sgd", "adamw", "muon"] = Field(
+        "adamw", description="muon: for matrices between hidden layers, adamw for the rest"
+    )
+    rate: float = Field(2e-3, gt=0, le=1e3, description="highest learning rate")
+    weight_decay: float = Field(
+        0.01, ge=0, le=10, description="pull of matrices towards zero; none for biases, norms and embeddings"
+    )
+    betas: tuple[float, float] = Field((0.9, 0.99), description="memory of adamw: gradients, their squares")
+    momentum: float = Field(0.0, ge=0, lt=1, description="of sgd")
+    schedule: Literal["cosine", "linear", "sqrt", "constant", "plateau"] = Field(
+        "cosine",
+        description="how the rate falls; sqrt: 1 - sqrt; plateau: where the held-out text gets no better",
+    )
+    warmup: float = Field(0.02, ge=0, lt=1, description="first share of the training: the rate rises")
+    decay: float = Field(1.0, ge=0, le=1, description="last share of the training: the rate falls to zero")
+    plateau: float = Field(0.25, gt=0, lt=1, description="factor on the rate at each plateau")
+    clip: float = Field(1.0, ge=0, description="longest gradient, by norm; 0: as long as it is")
+    bptt: str = Field("full", description="gradient through time: full, truncated(k) or random(p)")
+    forcing: str = Field(
+        "teacher",
+        description="what is read: teacher (the text), free (own words) or "
+        "scheduled(linear|exponential|inverse-sigmoid)",
+    )
+    feed: Literal["sample", "greedy"] = Field(
+        "sample", description="how own words are chosen, where they are read"
+    )
+    smoothing: float = Field(0.0, ge=0, lt=1, description="label smoothing: this share goes to all words")
+    unigram: bool = Field(True, description="the output bias begins at the words' frequencies")
+    ema: float = Field(0.0, ge=0, lt=1, description="memory of averaged weights; 0: no averaging")
+    average: int = Field(
+        0, ge=0, le=100, description="at the end, average the best so many; 0: the best alone"
+    )
+    patience: int = Field(0, ge=0, description="stop after so many measurements without a gain; 0: never")
+    valid_every: int = Field(
+        0, ge=0, description="steps between measurements of the held-out text; 0: ten in all"
+    )
+    valid_tokens: int = Field(
+        200_000, ge=0, description="most words of the held-out text measured each time; 0: all"
+    )
+    save_every: int = Field(
+        0, ge=0, description="steps between checkpoints; 0: every two minutes, at most 5 % of the time"
+    )
+    log_every: int = Field(10, ge=1, description="steps between rows of metrics.jsonl")
+    on_nan: Literal["stop", "skip"] = Field(
+        "stop", description="a loss that is no number: stop, or leave the batch out and go on"
+    )
+    precision: Literal["auto", "fp32", "bf16"] = Field(
+        "auto", description="of products; auto: what is faster on this machine; sums are always fp32"
+    )
+    threads: int = Field(0, ge=0, le=4096, description="0: the processors we may use")
+    parallel: Literal["auto", "ddp", "fsdp"] = Field(
+        "auto",
+        description="several processes (torchrun): ddp: each holds all weights; fsdp: each a part; auto: ddp",
+    )
+    timeout: float = Field(
+        600.0, gt=0, le=86_400, description="seconds that several processes wait for each other"
+    )
+
+    @property
+    def through_time(self) -> Bptt:
+        """``bptt``, read."""
+        return parse_bptt(self.bptt)
+
+    @property
+    def reads(self) -> Forcing:
+        """``forcing``, read."""
+        return parse_forcing(self.forcing)
+
+    @field_validator("bptt")
+    @classmethod
+    def _bptt(cls, text: str) -> str:
+        parse_bptt(text)
+        return text
+
+    @field_validator("forcing")
+    @classmethod
+    def _forcing(cls, text: str) -> str:
+        parse_forcing(text)
+        return text
+
+    @field_validator("betas")
+    @classmethod
+    def _betas(cls, betas: tuple[float, float]) -> tuple[float, float]:
+        if not all(0 <= beta < 1 for beta in betas):
+            raise ValueError("both must be from 0 up to, but not, 1, as in [0.9, 0.99]")
+        return betas

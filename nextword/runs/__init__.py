@@ -1,0 +1,1 @@
+"""What a run is: its settings, facts and model card, opening and saving."""

@@ -1,0 +1,84 @@
+"""``README.md`` of a run: a model card in plain words, after Mitchell et al. 2019.
+
+It says when a model holds its training text word for word, as an n-gram does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nextword.core.contracts import LanguageModel, Tokenizer
+from nextword.core.printable import printable
+from nextword.runs.brief import brief
+from nextword.runs.facts import Facts
+from nextword.runs.settings import RunSettings
+
+_HOLDS = (
+    "**This model holds pieces of its training text word for word**: every sequence of words up to its order "
+    "is stored. Do not give it to people who must not see the text."
+)
+
+
+def card(
+    settings: RunSettings,
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    facts: Facts,
+    metrics: list[dict[str, Any]],
+) -> str:
+    """The whole page."""
+    data, made_with = facts.data, facts.versions.get("nextword", "")
+    sizes = f"{data.bytes:,} bytes, {data.words:,} words, {data.tokens:,} tokens"
+    lines = [
+        f"# {settings.name}",
+        "",
+        f"A language model of the family `{settings.family}`, made with nextword {made_with}.",
+        "",
+        f"- vocabulary: {tokenizer.vocab_size:,} ({tokenizer.name}; a sequence is a {tokenizer.unit})",
+        f"- trained on: {_names(data.names)}: {sizes}",
+        f"- SHA-256 of the text: `{data.sha256}`",
+        f"- time: {facts.seconds:,.1f} s, finished {facts.finished}",
+        *(f"- {_name(name)}: {value}" for name, value in _described(model).items()),
+        *(f"- {_name(name)}: {_number(value)}" for name, value in brief(metrics).items()),
+        *_members(settings, model),
+        "",
+    ]
+    if getattr(settings.find_family(), "holds_text", False):
+        lines += [_HOLDS, ""]
+    if not getattr(model, "is_probability", True):
+        lines += ["Its numbers are scores, not probabilities: they do not sum to one.", ""]
+    lines += ["```", "nextword eval . TEXT", 'nextword generate . --prompt "the"', "```", ""]
+    return "\n".join(lines)
+
+
+def _described(model: LanguageModel) -> Mapping[str, Any]:
+    order, parameters = getattr(model, "order", None), getattr(model, "parameters", None)
+    told = {} if order is None else {"order": str(order)}
+    return told if parameters is None else told | {"parameters": f"{parameters:,}"}
+
+
+def _members(settings: RunSettings, model: LanguageModel) -> list[str]:
+    """What a mixture is made of: runs, and memories in a phrase."""
+    runs, weights = getattr(settings.model, "runs", ()), getattr(settings.model, "weights", ())
+    told = getattr(model, "told", [""] * len(runs))
+    if not runs or len(weights) != len(runs) or len(told) != len(runs):
+        return []
+    named = [
+        f"  - `{printable(name).replace('`', '')}`, weight {weight:.3f}{': ' if phrase else ''}{phrase}"
+        for name, weight, phrase in zip(runs, weights, told, strict=True)
+    ]
+    return ["- made of:", *named]
+
+
+def _names(names: tuple[str, ...]) -> str:
+    shown = ", ".join(f"`{printable(name).replace('`', '')}`" for name in names[:5])
+    return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown or "unknown text"
+
+
+def _name(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _number(value: Any) -> str:
+    return f"{value:,.4g}" if isinstance(value, float) else printable(str(value)).replace("\n", " ")

@@ -1,0 +1,103 @@
+"""A trained model with everything that belongs to it, and its way to and from a run folder."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nextword.core.contracts import LanguageModel, Tokenizer
+from nextword.core.errors import ConfigError, DamagedError, FormatError
+from nextword.runs import facts as training
+from nextword.runs.card import card
+from nextword.runs.settings import RunSettings, from_toml
+from nextword.store.names import resolve
+from nextword.store.reading import RunFolder, open_run
+from nextword.store.writing import NewRun
+from nextword.text.files import load_tokenizer
+
+CONFIG, TOKENIZER, METRICS, TRAINING, CARD = (
+    "config.toml", "tokenizer.json", "metrics.jsonl", "training.json", "README.md",
+)  # fmt: skip
+# What tells about a run and does not change its numbers.
+_ABOUT = (METRICS, TRAINING, CARD)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model, its tokenizer, the settings and facts of its training."""
+
+    settings: RunSettings
+    model: LanguageModel
+    tokenizer: Tokenizer
+    facts: training.Facts = field(default_factory=training.Facts)
+    metrics: list[dict[str, Any]] = field(default_factory=list)
+    folder: RunFolder | None = None  # where it is saved, if it is
+
+
+def write(trained: Trained, folder: NewRun) -> None:
+    """Every file of a run; `core.newrun` puts them in place together."""
+    family = trained.settings.find_family()
+    family.save(trained.model, folder)
+    if not (folder.path / CONFIG).exists():  # a neural run has its plan there since before its first step
+        folder.write(CONFIG, trained.settings.to_toml())
+    trained.tokenizer.save(str(folder.path / TOKENIZER))
+    folder.write(
+        METRICS, "".join(json.dumps(_finite(row), allow_nan=False) + "\n" for row in trained.metrics)
+    )
+    folder.write_json(TRAINING, trained.facts.to_json())
+    page = card(trained.settings, trained.model, trained.tokenizer, trained.facts, trained.metrics)
+    folder.write(CARD, page)
+
+
+def load(name: str | os.PathLike[str], verify: bool = False) -> Trained:
+    """A saved run by its folder or name; ``verify`` checks every byte of it."""
+    return load_folder(open_run(resolve(name), verify=verify))
+
+
+def load_folder(folder: RunFolder) -> Trained:
+    """The model of an open run folder; what does not fit together is a damaged run."""
+    place = folder.path / CONFIG
+    try:
+        settings = from_toml(folder.read_text(CONFIG), str(place))
+    except ConfigError as error:
+        raise DamagedError(f"{place}: {error}") from error
+    try:
+        tokenizer = load_tokenizer(folder.file(TOKENIZER))
+    except FormatError as error:
+        raise DamagedError(f"{error}; train the run again") from error
+    model = settings.find_family().load(folder, settings.model, tokenizer)
+    if model.vocab_size != tokenizer.vocab_size:
+        raise DamagedError(
+            f"'{folder.path}' has a model of {model.vocab_size:,} words and a tokenizer of "
+            f"{tokenizer.vocab_size:,}; train the run again"
+        )
+    folder.ensure_unchanged()
+    facts = training.from_json(folder.read_json(TRAINING)) if TRAINING in folder else training.Facts()
+    return Trained(settings, model, tokenizer, facts, _metrics(folder), folder)
+
+
+def fingerprint(folder: RunFolder) -> str:
+    """The hash of what a run computes: two trainings that gave the same model have the same one."""
+    from nextword.store.manifest import Manifest
+
+    files = {name: record for name, record in folder.manifest.files.items() if Path(name).name not in _ABOUT}
+    return Manifest(files, 0).fingerprint
+
+
+def _finite(row: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no infinity: such a number is null."""
+    infinite = (math.inf, -math.inf)
+    return {name: None if value in infinite or value != value else value for name, value in row.items()}
+
+
+def _metrics(folder: RunFolder) -> list[dict[str, Any]]:
+    if METRICS not in folder:
+        return []
+    try:
+        return [json.loads(line) for line in folder.read_text(METRICS).split("\n") if line]
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(f"{folder.path / METRICS} is not valid JSON; train the run again") from error

@@ -1,0 +1,127 @@
+"""A trial: a few real steps of a training, to see how fast it goes. Nothing of it is kept."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import TYPE_CHECKING, Any, cast
+
+from nextword.core.events import Done, Event
+from nextword.runs.settings import RunSettings
+from nextword.training.budget.clock import Clock
+from nextword.training.conditions import Conditions
+from nextword.training.ids import Text
+
+if TYPE_CHECKING:
+    from nextword.models.network import Network
+
+_PROBE, _PROBES = 256, 20  # width of a small product, and how often it is made
+_STEPS = 4  # timed, after the first, which is slower
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How many weights a network has."""
+
+    all: int
+    inner: int  # without the words' vectors and the output layer
+    width: int
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a few steps have shown."""
+
+    tokens_per_second: float
+    seconds_per_step: float
+    tokens_per_step: float
+    epoch: int  # words of one pass over the text
+    carries: bool = False
+
+
+def count_weights(settings: RunSettings, vocab_size: int, closed: bool) -> Weights:
+    """The size of a network; it is built and thrown away (torch's "meta" device takes longer to load)."""
+    family: Any = settings.find_family()
+    network: Network = family.build(settings.model, vocab_size, closed)
+    outer = {id(each) for part in _outer(network) for each in part.parameters()}
+    sizes = {id(each): (each.numel(), id(each) in outer) for each in network.parameters()}
+    total = sum(size for size, _ in sizes.values())
+    return Weights(total, sum(size for size, is_outer in sizes.values() if not is_outer), network.width)
+
+
+def _outer(network: Network) -> list[Any]:
+    return [part for part in (getattr(network, "embedding", None), network.head) if part is not None]
+
+
+def try_steps(
+    settings: RunSettings, text: Text, conditions: Conditions, seconds: float, slowest: float = math.inf
+) -> Trial:
+    """Time steps as they will be, for about so many seconds; at least two are made.
+
+    One step alone tells enough if it takes more than ``slowest`` seconds.
+    """
+    from nextword.system import threads
+    from nextword.training import loop, precision, setup
+    from nextword.training.update import Learner
+
+    unlimited = replace(conditions, clock=Clock(), ranks=conditions.ranks.apart())
+    job: loop.Job = _last(setup.prepare(settings, text, None, unlimited))
+    state = loop.begin(job)
+    train = cast(Any, settings.train)
+    learner = Learner(train, precision.dtype_of(job.settings.precision), job.carries)
+    walk = loop.walk_batches(job.source, 0, 0)
+    job.network.train()
+    took: list[float] = []
+    began = time.perf_counter()
+    with threads.using(train.threads):
+        while _goes_on(took, time.perf_counter() - began, seconds, slowest):
+            at = time.perf_counter()
+            batches = []
+            for _ in range(train.accumulate):
+                state.epoch, state.index, batch = next(walk)
+                batches.append(batch)
+            learner.update(state, batches)
+            took.append(time.perf_counter() - at)
+    per_step = job.source.tokens / job.source.per_epoch * train.accumulate
+    step = median(took[1:] or took)
+    return Trial(per_step / step, step, per_step, job.source.tokens, job.carries)
+
+
+def threads_worth_trying() -> int:
+    """As many threads as processors if sharing a small product pays now, else 1.
+
+    Threads wait for each other; where another program has a processor, they wait for that, too, and a whole
+    step to find it out would be too long.
+    """
+    import torch
+
+    from nextword.system import threads
+
+    x_DD = torch.ones(_PROBE, _PROBE)
+    took: dict[int, list[float]] = {1: [], threads.allowed(): []}
+    for _ in range(_PROBES):
+        for number, found in took.items():
+            with threads.using(number):
+                torch.mm(x_DD, x_DD)
+                began = time.perf_counter()
+                torch.mm(x_DD, x_DD)
+                found.append(time.perf_counter() - began)
+    mean = {number: sum(found) / len(found) for number, found in took.items()}
+    return min(mean, key=lambda number: mean[number])
+
+
+def _goes_on(took: list[float], used: float, seconds: float, slowest: float) -> bool:
+    if len(took) < 2:
+        return not took or took[0] <= slowest
+    return len(took) <= _STEPS and used < seconds
+
+
+def _last(events: Iterable[Event]) -> Any:
+    made = None
+    for event in events:
+        if isinstance(event, Done):
+            made = event.result
+    return made

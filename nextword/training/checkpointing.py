@@ -1,0 +1,199 @@
+"""What a training writes on its way, so that it can be taken up again: state, plan, tokenizer, the order.
+
+Everything that decides what comes next is in a checkpoint, so nothing is fitted or chosen a second time; the
+text itself is not, and must be the same.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nextword.core.contracts import Tokenizer
+from nextword.core.errors import DamagedError, RunError
+from nextword.core.events import Event, Note
+from nextword.runs.settings import RunSettings
+from nextword.store.checkpoints import Checkpoint, Checkpoints
+from nextword.store.writing import NewRun
+from nextword.system.memory import serialized
+from nextword.text.files import load_tokenizer
+from nextword.training.budget.clock import Clock
+from nextword.training.distributed.ranks import Ranks
+from nextword.training.ids import Text
+
+if TYPE_CHECKING:
+    from nextword.training.loop import Job
+    from nextword.training.state import TrainingState
+
+STATE, NUMBERS, METRICS = "state.safetensors", "state.json", "metrics.jsonl"
+CONFIG, TOKENIZER, BEGUN = "config.toml", "tokenizer.json", "begun.json"
+
+
+@dataclass
+class Keeper:
+    """Writes the checkpoints of one training; begins with one, where the training goes on."""
+
+    run: NewRun
+    asked: dict[str, Any]  # the order and its settings, as JSON
+    checkpoint: Checkpoint | None = None  # to go on from
+    clock: Clock = field(default_factory=Clock)
+    minutes: float | None = None  # of the first sitting: they decide how much of the text is read
+    ranks: Ranks = field(default_factory=Ranks)
+    resumed: list[int] = field(default_factory=list)  # steps at which it was taken up again
+    _last: int = 0  # the step of the newest checkpoint
+    _failed: bool = False
+
+    def __post_init__(self) -> None:
+        training = secrets.token_hex(4) if self.checkpoint is None else self.checkpoint.training
+        self._checkpoints = Checkpoints(self.run.target, training)
+        self._about: dict[str, Any] = {}
+        self._is_divided = False  # every rank writes a file of its own
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a training is taken up again."""
+        return self.checkpoint is not None
+
+    @property
+    def reading(self) -> Clock:
+        """The clock of the first sitting, which decides how much of the text is read."""
+        return Clock.minutes(self.minutes)
+
+    def tokenizer(self) -> Tokenizer | None:
+        """The tokenizer of the checkpoint: it is not learned a second time."""
+        if self.checkpoint is None:
+            return None
+        return load_tokenizer(self.checkpoint.folder.file(TOKENIZER))
+
+    def begin(
+        self, job: Job, settings: RunSettings, text: Text, metrics: list[dict[str, Any]]
+    ) -> Iterator[Event]:
+        """Before the first step: look at text and machine, and keep what every checkpoint says."""
+        from nextword.training.fingerprint import describe
+
+        self._settings, self._tokenizer, self._metrics = settings, text.tokenizer, metrics
+        self._about = {"asked": self.asked, "text": text.facts.__dict__, **describe(job, text)}
+        self._is_divided = job.ranks.has_met and (job.carries or job.settings.parallel == "fsdp")
+        if self.checkpoint is None:
+            return
+        begun = self.checkpoint.folder.read_json(BEGUN)
+        check_text(begun, self._about, str(self.run.target))
+        for name in ("threads", "device", "torch", "instructions"):
+            if (was := begun.get(name)) != (now := self._about[name]):
+                yield Note(f"{name} was {was} before and is {now} now, so the last digits may differ")
+        if (was := begun.get("precision")) != (now := self._about["precision"]):
+            yield Note(f"products were {was} before and are {now} now, so digits differ from here on")
+        if (then := begun.get("ranks", 1)) != self.ranks.world:
+            now = self.ranks.world
+            yield Note(f"there were {then} ranks before and there are {now} now, so numbers may differ")
+
+    def restore(self, job: Job, state: TrainingState) -> Iterator[Event]:
+        """Put the state of the checkpoint, and the rows of metrics until then, where they were."""
+        if self.checkpoint is None:
+            return
+        from safetensors import SafetensorError
+
+        from nextword.training.distributed.shards import read_state
+
+        folder = self.checkpoint.folder
+        values = folder.read_json(NUMBERS)
+        try:
+            state.restore(read_state(folder, state.engine), values["state"])
+            rows = [json.loads(line) for line in folder.read_text(METRICS).split("\n") if line]
+        except (SafetensorError, KeyError, TypeError, ValueError) as error:
+            raise DamagedError(
+                f"'{folder.path}' cannot be gone on from ({error}); begin anew with --overwrite"
+            ) from error
+        self._metrics[:] = rows
+        if not job.clock.is_limited:
+            state.plan.revise(state.step, job.steps)  # more steps may be asked for now
+        self._last = state.step
+        self.resumed = [*values.get("resumed", []), state.step]
+        yield Note(f"going on after step {state.step:,} of {self.run.target}")
+
+    def follow(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Hand on what the loop tells; write a checkpoint where it could be taken up again."""
+        from nextword.training.loop import SavePoint
+
+        for event in events:
+            if isinstance(event, SavePoint):
+                if self.ranks.is_first:
+                    yield from self._save(event.state, event.is_last)
+                elif self._is_divided:
+                    self._help(event.state)
+            else:
+                yield event
+
+    def _save(self, state: TrainingState, is_last: bool) -> Iterator[Event]:
+        try:
+            self._write(state)
+            if is_last:
+                self._checkpoints.hand_over(self.run.path)
+        except (RunError, OSError, MemoryError) as error:
+            if not self._failed:
+                kept = f"the last one is of step {self._last:,}" if self._last else "there is none before it"
+                why = "the memory is not enough" if isinstance(error, MemoryError) else error
+                yield Note(f"no checkpoint of step {state.step:,}: {why}; {kept}, and the training goes on")
+            self._failed = True
+            return
+        self._last, self._failed = state.step, False
+        if is_last:
+            yield Note("to go on later, give the same command with --resume")
+
+    def _write(self, state: TrainingState) -> None:
+        if self._is_divided:
+            self._write_together(state)
+        else:
+            data = serialized(state.to_tensors())
+            with self._checkpoints.writing(state.step, len(data)) as new:
+                new.write(STATE, data)
+                self._write_rest(new, state)
+        self.run.goes_on = True
+
+    def _write_together(self, state: TrainingState) -> None:
+        """Rank 0 makes the folder, every rank writes its part into it, and rank 0 puts it in place."""
+        from nextword.training.distributed.shards import put_together, write_part
+
+        own = sum(each.nbytes for each in state.to_tensors().values())
+        need = own * (self.ranks.world if state.engine.name == "fsdp" else 1)
+        has_told = False
+        try:
+            with self._checkpoints.writing(state.step, need) as new:
+                has_told = True
+                self.ranks.told(str(new.path))
+                put_together(new, self.ranks.collected(write_part(new.path, state)))
+                self._write_rest(new, state)
+        finally:
+            if not has_told:
+                self.ranks.told(None)
+
+    def _help(self, state: TrainingState) -> None:
+        """The other ranks: their part of a checkpoint, if there is a folder for it."""
+        from nextword.training.distributed.shards import write_part
+
+        if (folder := self.ranks.told(None)) is not None:
+            self.ranks.collected(write_part(Path(folder), state))
+
+    def _write_rest(self, new: NewRun, state: TrainingState) -> None:
+        numbers = {"state": state.to_json(), "used": self.clock.used(), "resumed": self.resumed}
+        new.write(NUMBERS, json.dumps(numbers) + "\n")
+        new.write(METRICS, "".join(json.dumps(row) + "\n" for row in self._metrics))
+        new.write(CONFIG, self._settings.to_toml())
+        new.write(BEGUN, json.dumps(self._about) + "\n")
+        self._tokenizer.save(str(new.path / TOKENIZER))
+
+
+def check_text(then: dict[str, Any], now: dict[str, Any], run: str) -> None:
+    """The text must be the one that the training was begun with."""
+    before, after = then["text"], now["text"]
+    for what, key in (("the text", "ids"), ("the held-out text", "held_out")):
+        if then[key] != now[key] or (key == "ids" and before["sha256"] != after["sha256"]):
+            sizes = f": it had {before['bytes']:,} bytes and has {after['bytes']:,}" if key == "ids" else ""
+            raise RunError(
+                f"{what} is not the one that '{run}' was begun with{sizes} (SHA-256 {then[key][:12]}…, now "
+                f"{now[key][:12]}…); give the same text, or --overwrite to begin anew with this one"
+            )

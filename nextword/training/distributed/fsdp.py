@@ -1,0 +1,151 @@
+"""FSDP2: every rank holds its rows of every weight, gradient and memory of the optimiser.
+
+torch's `fully_shard` [Zhao et al. 2023; ZeRO: Rajbhandari et al. 2020]: the weights of a block are gathered
+before it is used and forgotten after, and gradients are summed where they belong. A Transformer is divided
+block by block. A recurrent model is one unit: how often its layers are called depends on where documents
+begin in the rows of a rank, and all ranks must gather together.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+from nextword.blocks.stacks import Stack
+from nextword.blocks.states import State
+from nextword.core.errors import ConfigError
+from nextword.models.network import Network
+from nextword.models.training import NeuralTrainSettings
+from nextword.training.averaging import put_weights
+from nextword.training.distributed.ddp import Taught
+from nextword.training.distributed.engines import Engine
+from nextword.training.distributed.ranks import Ranks
+from nextword.training.lesson import Lesson
+
+
+class Divided(Engine):
+    """Several processes with a part of every weight each."""
+
+    name = "fsdp"
+
+    def __init__(
+        self, network: Network, settings: NeuralTrainSettings, ranks: Ranks, build: Callable[[], Network]
+    ) -> None:
+        super().__init__(ranks)
+        self._build = build
+        _check(network, settings)
+        warnings.filterwarnings("ignore", "FSDP2-wrapped module")
+        mesh = init_device_mesh(network.device.type, (ranks.world,))
+        stacks = [module for module in network.modules() if isinstance(module, Stack)]
+        blocks = [block for stack in stacks for block in stack.blocks]
+        for block in blocks:
+            fully_shard(block, mesh=mesh)
+        inner = {id(weight) for block in blocks for weight in block.parameters()}
+        taught = Taught(network)
+        self._wrapped: Any = fully_shard(taught, mesh=mesh)
+        self._outer = [name for name, each in network.named_parameters() if id(each) not in inner]
+        self._used: set[str] = set()  # in this update, by this rank
+        self._names = {name for name, each in network.state_dict().items() if hasattr(each, "to_local")}
+
+    def read(self, network: Network, lesson: Lesson, *piece: Any) -> tuple[Tensor, State]:
+        """As one process, through FSDP; a weight that is not used here has a gradient all the same."""
+        loss, after = self._wrapped(_Complete(lesson, self._outer, self._used), *piece)
+        return loss, after
+
+    def divisor(self, tokens: int) -> float:
+        """FSDP takes the mean over the ranks, and we want the sum."""
+        return max(1, tokens) / self.ranks.world
+
+    def norm(self, network: Network, own: float) -> float:
+        """The root of the sum of the squares; a weight that no rank has used has no gradient after all."""
+        every = self.ranks.gathered(own * own, *(name in self._used for name in self._outer))
+        for name, *used in zip(self._outer, *(row[1:] for row in every), strict=True):
+            if not any(used):
+                network.get_parameter(name).grad = None
+        self._used.clear()
+        return math.sqrt(sum(row[0] for row in every))
+
+    def is_divided(self, name: str, dimensions: int) -> bool:
+        """Weights and what belongs to each of them; buffers and counters are whole."""
+        kind, _, rest = name.partition(".")
+        if kind == "optimizer":
+            return dimensions > 0
+        return kind == "carried" or (rest.partition(".")[2] if kind == "average" else rest) in self._names
+
+    def rows(self, name: str, total: int) -> slice:
+        """Weights are cut as `torch.chunk` cuts."""
+        if name.startswith("carried."):
+            return self.ranks.part(total)
+        size = -(-total // self.ranks.world)
+        first = min(total, self.ranks.rank * size)
+        return slice(first, min(total, first + size))
+
+    def whole(self, network: Network) -> Network:
+        """A network of its own with the gathered weights, which is forgotten after use."""
+        fresh = self._build()
+        put_weights(fresh, {name: _gathered(tensor) for name, tensor in network.state_dict().items()})
+        return fresh
+
+
+class _Complete:
+    """A lesson in which every weight outside the blocks takes part: ranks must have the same gradients.
+
+    Those that took part before go into ``used``.
+    """
+
+    def __init__(self, lesson: Lesson, names: list[str], used: set[str]) -> None:
+        self.lesson, self.names, self.used = lesson, names, used
+
+    def __call__(self, network: nn.Module, *piece: Any) -> tuple[Tensor, State]:
+        """The same loss."""
+        loss, after = self.lesson(network, *piece)  # type: ignore[arg-type]
+        if torch.is_grad_enabled():
+            reached = _reached(loss)
+            for name in self.names:
+                weight = network.get_parameter(name)
+                if id(weight) in reached:
+                    self.used.add(name)
+                else:
+                    loss = loss + 0.0 * weight.sum()
+        return loss, after
+
+
+def _reached(loss: Tensor) -> set[int]:
+    """The weights that the gradient of a loss arrives at."""
+    found: set[int] = set()
+    seen, waiting = {loss.grad_fn}, [loss.grad_fn]
+    while waiting:
+        node: Any = waiting.pop()
+        if hasattr(node, "variable"):
+            found.add(id(node.variable))
+        for after, _ in () if node is None else node.next_functions:
+            if after is not None and after not in seen:
+                seen.add(after)
+                waiting.append(after)
+    return found
+
+
+def _gathered(tensor: Any) -> Tensor:
+    whole: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+    return whole
+
+
+def _check(network: Network, settings: NeuralTrainSettings) -> None:
+    if settings.optimizer == "muon":
+        raise ConfigError(
+            "'train.optimizer' is muon, which needs whole matrices, and 'train.parallel' is fsdp, which "
+            "divides them; use train.parallel=ddp, or train.optimizer=adamw"
+        )
+    for name, weight in network.named_parameters():
+        if weight.ndim == 0:
+            raise ConfigError(
+                f"'train.parallel' is fsdp, which cannot divide a single number such as '{name}'; use "
+                "train.parallel=ddp"
+            )

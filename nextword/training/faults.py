@@ -1,0 +1,83 @@
+"""A loss or gradient that is no number: where it comes from, and whether to stop or to leave the batch out.
+
+The weights are never updated with it (`learning`), so there is nothing to roll back: the batch is left out,
+and the state that was carried before it is carried on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nextword.core.errors import TrainingError
+from nextword.core.events import Event, Note
+from nextword.data.batches.batch import Batch
+from nextword.training.averaging import local
+from nextword.training.state import TrainingState
+from nextword.training.update import Learned, Learner
+
+_MOST = 10  # batches left out one after another: then it is not the batch
+
+
+class Guard:
+    """Looks at every update, and counts what was left out."""
+
+    def __init__(self, learner: Learner) -> None:
+        self.learner, self.in_a_row = learner, 0
+
+    def is_fine(self, learned: Learned) -> bool:
+        """Whether the update was made."""
+        fine = math.isfinite(learned.loss) and math.isfinite(learned.norm)
+        self.in_a_row = 0 if fine else self.in_a_row + 1
+        return fine
+
+    def leave_out(self, learned: Learned, state: TrainingState, batches: Sequence[Batch]) -> Iterator[Event]:
+        """A note that the batch is left out, or an error; the state is that before the batch."""
+        is_loss = not math.isfinite(learned.loss)
+        name, value = ("loss", learned.loss) if is_loss else ("gradient", learned.norm)
+        where = first_bad(self.learner, state, batches)
+        said = (
+            f"the {name} is {value} at step {state.step + 1:,} (batch {state.index:,} of epoch "
+            f"{state.epoch + 1:,}){f', first in {where}' if where else ''}"
+        )
+        if self.learner.settings.on_nan == "stop":
+            raise TrainingError(
+                f"{said}; set a lower train.rate or a smaller train.clip, or leave such batches out with "
+                "train.on_nan=skip"
+            )
+        if self.in_a_row > _MOST:
+            raise TrainingError(
+                f"{said}, the last of {self.in_a_row} one after another; set a lower train.rate"
+            )
+        state.skipped += 1
+        yield Note(f"{said}; the batch is left out")
+
+
+def first_bad(learner: Learner, state: TrainingState, batches: Sequence[Batch]) -> str:
+    """The weights, else the first part of the network, that are no numbers; empty if all of them are."""
+    ranks, named = state.engine.ranks, state.network.named_parameters()
+    with torch.no_grad():
+        bad = (f"the weights '{name}'" for name, weight in named if not torch.isfinite(local(weight)).all())
+        if where := ranks.first_word(next(bad, "")):
+            return where
+    found: list[str] = []
+    carried = state.carried
+    with ExitStack() as hooks, torch.no_grad():
+        for name, module in state.network.named_modules():
+            hooks.callback(module.register_forward_hook(_hook(name, found)).remove)
+        learner.read(state, batches)
+    state.carried = carried
+    return ranks.first_word(found[0] if found else "")
+
+
+def _hook(name: str, found: list[str]) -> Any:
+    def look(module: torch.nn.Module, inputs: Any, output: Any) -> None:
+        if not found and isinstance(output, Tensor) and not torch.isfinite(output).all():
+            found.append(f"'{name or type(module).__name__}'")
+
+    return look

@@ -1,0 +1,241 @@
+"""The loop of training: learn from the next batches, tell, measure the held-out text, stop in time.
+
+Everything that changes is in the `TrainingState`; everything that happens is yielded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from nextword.core.events import Done, Event, Measure, Note, Stage, Step
+from nextword.data.batches.batch import Batch, Batches
+from nextword.models.network import Network, NeuralLanguageModel
+from nextword.models.training import NeuralTrainSettings
+from nextword.system import threads
+from nextword.system.signals import Stop
+from nextword.training import averaging, faults, precision
+from nextword.training.budget.clock import Clock, saving_seconds
+from nextword.training.distributed.engines import make_engine
+from nextword.training.distributed.ranks import Ranks
+from nextword.training.held_out import HeldOut
+from nextword.training.optimizers import make_optimizer
+from nextword.training.progress import Pace, first_plan, peak_memory
+from nextword.training.saving import SavePoint as SavePoint
+from nextword.training.saving import Saves
+from nextword.training.state import TrainingState
+from nextword.training.update import Learned, Learner
+from nextword.training.validation import Measuring
+
+
+@dataclass
+class Job:
+    """What is to be learned, from what, and within which limits."""
+
+    network: Network
+    settings: NeuralTrainSettings  # with nothing left open that depends on the machine
+    source: Batches
+    carries: bool = False  # the batches are columns: the state goes on from one to the next
+    held_out: HeldOut | None = None
+    clock: Clock = field(default_factory=Clock)
+    stop: Stop = field(default_factory=Stop)
+    ranks: Ranks = field(default_factory=Ranks)
+    build: Callable[[], Network] | None = None  # makes the network once more, where ranks have divided it
+
+    @property
+    def steps(self) -> int:
+        """Updates that the settings ask for, without a look at the clock."""
+        epoch = self.source.per_epoch / self.settings.accumulate
+        return self.settings.steps or math.ceil(self.settings.epochs * epoch)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The model with its best weights, and what is worth telling about its training."""
+
+    model: NeuralLanguageModel
+    facts: dict[str, Any]
+
+
+def begin(job: Job) -> TrainingState:
+    """The state before the first step."""
+    engine = make_engine(job.network, job.settings, job.ranks, job.build)
+    state = TrainingState(
+        job.network,
+        make_optimizer(job.network, job.settings),
+        first_plan(job.steps, job.clock, job.settings.steps),
+        engine,
+    )
+    if job.settings.ema:
+        state.ema = averaging.copy_weights(job.network)
+    return state
+
+
+def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
+    """Learn until plan, minutes, patience or a signal ends it; the last event is Done(Outcome)."""
+    state = begin(job) if state is None else state
+    with threads.using(job.settings.threads) as used:
+        dtype = precision.dtype_of(job.settings.precision)
+        learner = Learner(job.settings, dtype, job.carries)
+        measuring = Measuring(job.held_out, job.settings, dtype, job.clock)
+        job.clock.keep("save", saving_seconds(_size(job.network), None) if job.clock.is_limited else 0.0)
+        job.stop.save_on_signal()
+        yield Stage("learn", None if job.clock.is_limited else state.plan.steps, "steps")
+        yield from _learn(job, learner, measuring, state)
+        yield from measuring.finish(state)
+    facts = {
+        "steps": state.step,
+        "epochs": round(state.epoch + state.index / job.source.per_epoch, 3),
+        "tokens": state.tokens,
+        "plan": state.plan.to_json(),
+        "best_step": state.step if state.best is None else state.best.step,
+        "stopped": job.stop.name,
+        "skipped": state.skipped,
+        "threads": used,
+        "precision": job.settings.precision,
+        "device": str(job.network.device),
+        **({"ranks": job.ranks.world, "parallel": state.engine.name} if job.ranks.has_met else {}),
+    }
+    yield Done(Outcome(NeuralLanguageModel(state.engine.whole(job.network)), facts))
+
+
+def _learn(job: Job, learner: Learner, measuring: Measuring, state: TrainingState) -> Iterator[Event]:
+    job.network.train()
+    pace, settings = Pace(job.clock), job.settings
+    told, saves, guard = Told(job, state, pace), Saves(settings.save_every), faults.Guard(learner)
+    walk = walk_batches(job.source, state.epoch, state.index)
+    while True:
+        agreed = _agree(job, state, pace, saves)
+        if _ends(job, state, agreed):
+            break
+        began = job.clock.used()
+        batches = []
+        for _ in range(settings.accumulate):
+            state.epoch, state.index, batch = next(walk)
+            batches.append(batch)
+        carried = state.carried
+        learned = learner.update(state, batches)
+        if not guard.is_fine(learned):
+            state.carried = carried
+            yield from guard.leave_out(learned, state, batches)
+            continue
+        pace.add(job.clock.used() - began, learned.tokens)
+        pace.revise(state.step, state.plan, settings.steps)
+        yield from told.step(learned)
+        if measuring.is_due(state):
+            yield from measuring.measure(state)
+        state.seconds += job.clock.used() - began
+        if saves.is_due(state.step):
+            yield from saves.point(state)
+    if agreed.stop:
+        yield from saves.point(state, is_last=True)
+    yield from told.end()
+    if job.held_out is not None and state.measured != state.step:
+        yield from measuring.measure(state)
+
+
+def walk_batches(source: Batches, epoch: int, index: int) -> Iterator[tuple[int, int, Batch]]:
+    """Batch after batch, epoch after epoch, from a place on; with each the place after it."""
+    while True:
+        for batch in source.batches(epoch, index):
+            index += 1
+            if index == source.per_epoch:
+                yield epoch + 1, 0, batch
+            else:
+                yield epoch, index, batch
+        epoch, index = epoch + 1, 0
+
+
+class Agreed(NamedTuple):
+    """What all ranks do next."""
+
+    stop: bool  # somebody has sent a signal to one of them
+    is_over: bool  # by the clock of rank 0
+
+
+def _agree(job: Job, state: TrainingState, pace: Pace, saves: Saves) -> Agreed:
+    """Before every step: what rank 0's clock says is done by all, and a signal to one stops all."""
+    asked = (job.stop.number or 0, state.plan.steps, pace.is_over(), saves.is_time())
+    every = job.ranks.gathered(*asked)
+    _, steps, is_over, saves.wanted = every[0]
+    number = int(max(number for number, *_ in every))
+    if not job.ranks.is_first:
+        state.plan.revise(state.step, int(steps))
+    if number:
+        job.stop.number = number
+    return Agreed(bool(number), bool(is_over))
+
+
+def _ends(job: Job, state: TrainingState, agreed: Agreed) -> bool:
+    """The plan is done, somebody stops us, patience is at its end, or another step would be too late."""
+    return (
+        state.step >= state.plan.steps
+        or agreed.stop
+        or 0 < job.settings.patience <= state.waited
+        or agreed.is_over
+    )
+
+
+class Told:
+    """Tells what happens: rows for metrics.jsonl at fixed steps, and a few times a second for people."""
+
+    def __init__(self, job: Job, state: TrainingState, pace: Pace) -> None:
+        self.job, self.state, self.pace = job, state, pace
+        self._last: Step | None = None
+        self._shown = -1
+
+    def step(self, learned: Learned) -> Iterator[Event]:
+        """After every update."""
+        step, is_first = self.state.step, self._last is None
+        self._last = self._event(learned)
+        if step % self.job.settings.log_every == 0 or step == 1:
+            yield Measure(row_of(self._last))
+        if self.pace.is_shown() or is_first:
+            self._shown = step
+            yield self._last
+
+    def end(self) -> Iterator[Event]:
+        """After the last update: it is always told, and so is why it is the last where that may surprise."""
+        if self._last is not None and self._shown != self._last.step:
+            yield self._last
+        if self.job.stop.number is not None:
+            yield Note(
+                f"stopped by {self.job.stop.name} after step {self.state.step:,}; saving what was learnt"
+            )
+        elif 0 < self.job.settings.patience <= self.state.waited:
+            yield Note(f"stopped after step {self.state.step:,}: the held-out text gets no better")
+
+    def _event(self, learned: Learned) -> Step:
+        state = self.state
+        return Step(
+            step=state.step,
+            steps=state.plan.steps,
+            seconds=self.job.clock.used(),
+            seconds_left=self.pace.left(state.step, state.plan),
+            tokens=state.tokens,
+            loss=learned.loss,
+            rate=learned.rate,
+            norm=learned.norm,
+            tokens_per_second=self.pace.tokens_per_second,
+            memory=peak_memory(),
+        )
+
+
+def row_of(step: Step) -> dict[str, Any]:
+    """A row of metrics.jsonl."""
+    return {
+        "step": step.step,
+        "seconds": round(step.seconds, 3),
+        "tokens": step.tokens,
+        "loss": step.loss,
+        "rate": step.rate,
+        "norm": step.norm,
+        "tokens_per_second": round(step.tokens_per_second, 1),
+    }
+
+
+def _size(network: Network) -> int:
+    """Bytes of the weights."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in network.state_dict().values())

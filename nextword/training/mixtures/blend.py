@@ -1,0 +1,175 @@
+"""A mixture trained from text: its parts one after another on one tokenizer, then weights by EM.
+
+p(w | h) = Σ_k λ_k p_k(w | h) [XMU "Smoothing"; Jelinek & Mercer 1980]. Count models come first, since they
+need seconds, and settle the tokenizer (`pieces`); the neural ones share the time that is left. The weights
+predict the held-out text best.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+import weakref
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from nextword.core.contracts import Encoded
+from nextword.core.errors import ConfigError
+from nextword.core.events import Done, Event, Stage
+from nextword.data.source import Source
+from nextword.mixtures.family import SavedMixture
+from nextword.mixtures.mixture import MixtureSettings
+from nextword.runs import facts, saved
+from nextword.runs.saved import Trained
+from nextword.runs.settings import RunSettings, changed, is_neural, plan
+from nextword.store.reading import RunFolder, open_run
+from nextword.store.writing import NewRun, new_run
+from nextword.training.budget import sizes
+from nextword.training.budget.calibrate import in_time
+from nextword.training.conditions import Conditions
+from nextword.training.ids import Text
+from nextword.training.learn import Metrics, learn_neural
+from nextword.training.mixtures.pieces import Draft, count, cut_best, with_held_out
+from nextword.training.mixtures.weighing import HeldOut, Weighed, weigh
+
+MIXING = 0.04  # of the time: measuring the parts on the held-out text, and weighing them
+
+
+def fit_mixture(
+    settings: RunSettings, source: Source, valid: Source | None, folder: NewRun | None, conditions: Conditions
+) -> Iterator[Event]:
+    """Train and weigh; the last event is ``Done(Trained)``: the mixture, or a part that does as well."""
+    began = time.perf_counter()
+    if valid is None:
+        raise ConfigError(
+            "a mixture is weighed on held-out text, and there is none; give some with --valid, or more text"
+        )
+    drafts = [
+        _draft(each, source, valid, conditions) for each in _open_settings(settings, source, conditions)
+    ]
+    settings, text, held_out, parts = yield from cut_best(drafts, part_settings)
+    if valid.was_held_out:
+        conditions.clock.keep("again", sum(part.facts.seconds for part in parts))
+    parts = [*parts, *(yield from _neural_parts(settings, text, held_out, parts, conditions))]
+    conditions.clock.drop("mix")
+    weighed = yield from weigh(parts, HeldOut.of(held_out), conditions)
+    model: Any = settings.model
+    if model.alone and weighed.best is not None:
+        parts = [parts[weighed.best]]
+    if valid.was_held_out:
+        parts = yield from _counted_again(parts, with_held_out(text, held_out))
+    yield Done(parts[0] if len(parts) == 1 else _mixture(settings, parts, weighed, text, folder, began))
+
+
+def _open_settings(settings: RunSettings, source: Source, conditions: Conditions) -> list[RunSettings]:
+    """One for each tokenizer that may be the best one for the text; one where somebody has named it."""
+    names = sizes.tokenizers(source.about, conditions.clock.seconds)
+    if "text.tokenizer" in settings.named or conditions.whole or not names:
+        return [settings]
+    return [changed(settings, {"text.tokenizer": name}) for name in names]
+
+
+def _draft(settings: RunSettings, source: Source, valid: Source, conditions: Conditions) -> Draft:
+    """The settings of a tokenizer, and as much of the texts as can be read with it in the time."""
+    if conditions.whole:
+        return Draft(settings, source, valid)
+    settings, source, limited = in_time(settings, source, valid, conditions.clock)
+    return Draft(settings, source, limited or valid)
+
+
+def part_settings(settings: RunSettings, size: int = 0) -> list[RunSettings]:
+    """The settings of every part for a text of so many bytes: its model's own, with the text, data and seed
+    of the mixture; count models come first."""
+    model: Any = settings.model
+    shared = {
+        f"{group}.{name}": value
+        for group in ("text", "data")
+        for name, value in settings.groups[group].model_dump().items()
+    } | {"train.seed": settings.train.seed}
+    found = [plan(name, sets=shared) for name in model.models]
+    found = [_long_enough(replace(each, text=settings.text), size) for each in found]
+    return sorted(found, key=lambda each: is_neural(each.find_family()))
+
+
+def _long_enough(settings: RunSettings, size: int) -> RunSettings:
+    """Letters need longer n-grams than words."""
+    order = sizes.order(settings.text.tokenizer, size)
+    is_open = "order" in type(settings.model).model_fields and "model.order" not in settings.named
+    return changed(settings, {"model.order": order}) if order is not None and is_open else settings
+
+
+def _neural_parts(
+    settings: RunSettings,
+    text: Text,
+    held_out: Sequence[Encoded],
+    counted: Sequence[Trained],
+    conditions: Conditions,
+) -> Generator[Event, None, list[Trained]]:
+    """The networks, trained one after another: they share the time."""
+    clock = conditions.clock
+    made: list[Trained] = []
+    every = [part for part in part_settings(settings) if is_neural(part.find_family())]
+    for at, part in enumerate(every):
+        began = time.perf_counter()
+        metrics: Metrics = []
+        yield Stage(f"{part.name}: learn")
+        clock.keep("mix", MIXING * (clock.seconds or 0.0) + _writing([*counted, *made]))
+        within = replace(conditions, clock=clock.part(clock.left() / (len(every) - at)))
+        part, model, told = yield from learn_neural(part, text, held_out, within, metrics)
+        about = facts.collect(settings.train.seed, text.facts, time.perf_counter() - began, told)
+        made.append(Trained(part, model, text.tokenizer, about, metrics))
+    return made
+
+
+def _counted_again(parts: Sequence[Trained], text: Text) -> Generator[Event, None, list[Trained]]:
+    """Count models of the whole text: once they are weighed, what was held out is text like any other."""
+    made: list[Trained] = []
+    for part in parts:
+        if is_neural(part.settings.find_family()):
+            made.append(part)
+        else:
+            yield Stage(f"{part.settings.name}: learn the whole text")
+            made.append((yield from count(part.settings, text)))
+    return made
+
+
+def _writing(parts: Sequence[Trained]) -> float:
+    """Seconds to write count models: their arrays are large."""
+    arrays = [array for part in parts for array in getattr(part.model, "trie", _Nothing()).named().values()]
+    return 0.2 + sum(array.nbytes for array in arrays) / 2e8
+
+
+class _Nothing:
+    def named(self) -> dict[str, Any]:
+        return {}
+
+
+def _mixture(
+    settings: RunSettings,
+    parts: Sequence[Trained],
+    weighed: Weighed,
+    text: Text,
+    folder: NewRun | None,
+    began: float,
+) -> Trained:
+    """The mixture as a run: its parts are written beside the new run, from where it takes them."""
+    place = Path(tempfile.mkdtemp(prefix=".nextword-", dir=None if folder is None else folder.path.parent))
+    folders = [_written(part, place / f"part-{number}") for number, part in enumerate(parts, start=1)]
+    weights = weighed.tuned.weights
+    model = SavedMixture([part.model for part in parts], weights, folders)
+    weakref.finalize(model, shutil.rmtree, place, True)
+    names = tuple(part.settings.name for part in parts)
+    base: Any = settings.model
+    chosen = MixtureSettings(**(base.model_dump() | {"runs": names, "weights": weights}))
+    about = facts.collect(settings.train.seed, text.facts, time.perf_counter() - began)
+    metrics = [*(row for part in parts for row in part.metrics), weighed.figures]
+    return Trained(replace(settings, name="mixture", model=chosen), model, text.tokenizer, about, metrics)
+
+
+def _written(part: Trained, path: Path) -> RunFolder:
+    with new_run(path) as folder:
+        saved.write(part, folder)
+    return open_run(path)

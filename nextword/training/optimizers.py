@@ -1,0 +1,203 @@
+"""Rules for an update: SGD, AdamW, and Muon for matrices with AdamW for the rest.
+
+θ ← θ - α ∇J(θ) [IITD-1 "Training a RNN Language Model"]; AdamW: Loshchilov & Hutter 2019; Muon: Jordan et
+al. 2024. The rules are those of `torch.optim`, which tests hold them to, with its fused kernels and without
+its import of a compiler, which takes as long as torch itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from nextword.models.network import Network
+from nextword.models.training import NeuralTrainSettings
+from nextword.training.averaging import local
+from nextword.training.precision import dtype_of
+
+_NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # the coefficients of Jordan et al.
+_SMALL = 1e-8  # AdamW's epsilon
+
+
+class Rule:
+    """How some weights are updated; ``state`` has a list of tensors for each thing it remembers of them."""
+
+    def __init__(self, weights: Sequence[nn.Parameter], decay: float) -> None:
+        self.weights, self.decay = list(weights), decay
+        self.state: dict[str, list[Tensor]] = {}
+
+    def step(self, rate: float) -> None:
+        """Update the weights that have a gradient."""
+        live = [at for at, weight in enumerate(self.weights) if weight.grad is not None]
+        if live:
+            weights = [local(self.weights[at]) for at in live]
+            gradients = [local(weight.grad) for weight in self.weights if weight.grad is not None]
+            state = {name: [tensors[at] for at in live] for name, tensors in self.state.items()}
+            self._update(weights, gradients, state, rate)
+
+    def _update(
+        self,
+        weights: list[Tensor],
+        gradients: list[Tensor],
+        state: dict[str, list[Tensor]],
+        rate: float,
+    ) -> None:
+        raise NotImplementedError
+
+
+class SGD(Rule):
+    """m ← μ m + ∇J + λ θ, θ ← θ - α m."""
+
+    def __init__(self, weights: Sequence[nn.Parameter], decay: float, momentum: float) -> None:
+        super().__init__(weights, decay)
+        self.momentum = momentum
+        if momentum:
+            self.state["momentum"] = [torch.zeros_like(local(weight)) for weight in self.weights]
+
+    def _update(
+        self,
+        weights: list[Tensor],
+        gradients: list[Tensor],
+        state: dict[str, list[Tensor]],
+        rate: float,
+    ) -> None:
+        if self.decay:
+            gradients = list(torch._foreach_add(gradients, list(weights), alpha=self.decay))
+        if self.momentum:
+            torch._foreach_mul_(state["momentum"], self.momentum)
+            torch._foreach_add_(state["momentum"], gradients)
+            gradients = state["momentum"]
+        torch._foreach_add_(list(weights), gradients, alpha=-rate)
+
+
+class AdamW(Rule):
+    """Each weight's step is divided by the size of its gradients, and it decays by itself."""
+
+    def __init__(self, weights: Sequence[nn.Parameter], decay: float, betas: tuple[float, float]) -> None:
+        super().__init__(weights, decay)
+        self.betas = betas
+        self.state = {
+            "mean": [torch.zeros_like(local(weight)) for weight in self.weights],
+            "square": [torch.zeros_like(local(weight)) for weight in self.weights],
+            "steps": [torch.zeros((), device=weight.device) for weight in self.weights],
+        }
+
+    def _update(
+        self,
+        weights: list[Tensor],
+        gradients: list[Tensor],
+        state: dict[str, list[Tensor]],
+        rate: float,
+    ) -> None:
+        torch._foreach_add_(state["steps"], 1)
+        torch._fused_adamw_(
+            list(weights), gradients, state["mean"], state["square"], [], state["steps"],
+            lr=rate, beta1=self.betas[0], beta2=self.betas[1], weight_decay=self.decay, eps=_SMALL,
+            amsgrad=False, maximize=False,
+        )  # fmt: skip
+
+
+class Muon(Rule):
+    """The momentum of a matrix is made orthogonal, then scaled so that its entries are as large as AdamW's.
+
+    Products are of the type of all products of the training; `torch.optim.Muon` has bf16, which takes minutes
+    a step where it is emulated.
+    """
+
+    momentum = 0.95
+
+    def __init__(self, weights: Sequence[nn.Parameter], decay: float, dtype: torch.dtype) -> None:
+        super().__init__(weights, decay)
+        self.dtype = dtype
+        self.state["momentum"] = [torch.zeros_like(local(weight)) for weight in self.weights]
+
+    def _update(
+        self,
+        weights: list[Tensor],
+        gradients: list[Tensor],
+        state: dict[str, list[Tensor]],
+        rate: float,
+    ) -> None:
+        for weight, gradient, memory in zip(weights, gradients, state["momentum"], strict=True):
+            memory.lerp_(gradient, 1 - self.momentum)
+            update = orthogonal(gradient.lerp(memory, self.momentum).to(self.dtype)).to(weight.dtype)
+            weight.mul_(1 - rate * self.decay)
+            weight.add_(update, alpha=-rate * 0.2 * max(weight.shape) ** 0.5)
+
+
+def orthogonal(matrix: Tensor, steps: int = 5) -> Tensor:
+    """About U Vᵀ of the matrix U S Vᵀ, by steps of Newton and Schulz."""
+    a, b, c = _NEWTON_SCHULZ
+    x = matrix.T if matrix.shape[0] > matrix.shape[1] else matrix
+    x = x / x.norm().clamp(min=1e-7)
+    for _ in range(steps):
+        gram = x @ x.T
+        x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return x.T if matrix.shape[0] > matrix.shape[1] else x
+
+
+class Optimizer:
+    """One or several rules, each for its own weights, with a common rate and one joint state."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.rules = [rule for rule in rules if rule.weights]
+
+    @torch.no_grad()
+    def step(self, rate: float) -> None:
+        """Update all weights."""
+        for rule in self.rules:
+            rule.step(rate)
+
+    def clear(self) -> None:
+        """Forget the gradients."""
+        for rule in self.rules:
+            for weight in rule.weights:
+                weight.grad = None
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What the rules remember: ``<rule>.<name>.<weight>``."""
+        return {
+            f"{number}.{name}.{at}": tensor
+            for number, rule in enumerate(self.rules)
+            for name, tensors in rule.state.items()
+            for at, tensor in enumerate(tensors)
+        }
+
+    @torch.no_grad()
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
+        """The way back from `tensors`."""
+        for name, tensor in self.tensors().items():
+            tensor.copy_(tensors[name])
+
+
+def make_optimizer(network: Network, settings: NeuralTrainSettings) -> Optimizer:
+    """The rules of the settings for this network's weights."""
+    matrices, rest = split_weights(network)
+    decay, betas = settings.weight_decay, settings.betas
+    if settings.optimizer == "sgd":
+        return Optimizer([SGD(matrices, decay, settings.momentum), SGD(rest, 0.0, settings.momentum)])
+    if settings.optimizer == "adamw":
+        return Optimizer([AdamW(matrices, decay, betas), AdamW(rest, 0.0, betas)])
+    hidden = _hidden(network, matrices)
+    chosen = {id(weight) for weight in hidden}
+    others = [weight for weight in matrices if id(weight) not in chosen]
+    dtype = dtype_of(settings.precision)
+    return Optimizer([Muon(hidden, decay, dtype), AdamW(others, decay, betas), AdamW(rest, 0.0, betas)])
+
+
+def split_weights(network: Network) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    """Matrices, which decay, and the rest: biases, norms, embeddings. Shared weights are listed once."""
+    matrices: list[nn.Parameter] = []
+    rest: list[nn.Parameter] = []
+    for name, weight in network.named_parameters():
+        if weight.requires_grad:
+            (rest if weight.ndim < 2 or "embed" in name else matrices).append(weight)
+    return matrices, rest
+
+
+def _hidden(network: Network, matrices: list[nn.Parameter]) -> list[nn.Parameter]:
+    """2-D matrices that stand neither at the words nor at the output."""
+    head = {id(weight) for weight in network.head.parameters()}
+    return [weight for weight in matrices if weight.ndim == 2 and id(weight) not in head]

@@ -1,0 +1,76 @@
+"""Where products are computed in bf16, and on which device: by the settings, else by what is faster here.
+
+What works and what is faster was found out once for the machine (`system.processor`), so two trainings on it
+choose alike; the choice is a setting of the run from then on. Sums, softmax and losses stay in fp32: a bf16
+softmax misses 1 by a thousandth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+
+import torch
+
+from nextword.blocks.recurrent import LSTM
+from nextword.core.errors import ConfigError
+from nextword.models.network import Network
+from nextword.system import processor
+from nextword.training.distributed.ranks import Ranks
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+
+
+def find_device(name: str) -> torch.device:
+    """The device of this name; auto takes the fastest kind there is."""
+    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if name == "auto":
+        return torch.device(next(kind for kind in ("cuda", "mps", "cpu") if there[kind]))
+    if not there.get(name, False):
+        usable = ", ".join(kind for kind, is_there in there.items() if is_there)
+        raise ConfigError(f"'--device {name}' is not to be had on this machine; use auto or one of: {usable}")
+    return torch.device(name)
+
+
+def choose(precision: str, network: Network, ranks: Ranks) -> str:
+    """The type of products by name, "fp32" or "bf16"; with auto the faster one, the same for all ranks."""
+    if precision != "auto":
+        if network.device.type == "cpu":
+            _check(precision)
+        return precision
+    is_faster = faster_type(network) == "bf16"
+    return "bf16" if all(each for (each,) in ranks.gathered(float(is_faster))) else "fp32"
+
+
+def faster_type(network: Network) -> str:
+    """What this machine computes such a network faster with."""
+    if network.device.type == "cuda":
+        return "bf16" if torch.cuda.is_bf16_supported() else "fp32"
+    if network.device.type != "cpu":
+        return "fp32"
+    found = processor.find_out()
+    _check("fp32")
+    kind = "lstm" if any(isinstance(part, LSTM) for part in network.modules()) else "linear"
+    return "fp32" if found.refusal else found.faster(kind, network.width)
+
+
+def dtype_of(name: str) -> torch.dtype:
+    """torch's type of a name that `choose` has given."""
+    return {"fp32": torch.float32, "bf16": torch.bfloat16}[name]
+
+
+def _check(name: str) -> None:
+    """Products that would kill the process are refused; those that are only slow are the user's choice."""
+    found = processor.find_out()
+    if not found.has_float32:
+        raise ConfigError(f"networks cannot be used here: {found.why}; try another version of torch")
+    if name == "bf16" and found.bf16 != "missing" and found.refusal:
+        raise ConfigError(f"'train.precision' is bf16, but {found.refusal}; set it to auto or fp32")
+
+
+def products_in(dtype: torch.dtype, device: torch.device) -> Callable[[], AbstractContextManager[None]]:
+    """Makes the block within which products are of this type."""
+    if dtype == torch.float32:
+        return nullcontext
+    return partial(torch.autocast, device.type, dtype)

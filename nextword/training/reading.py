@@ -1,0 +1,112 @@
+"""How a batch is read: a row at once, position by position, or twice.
+
+Position by position is the lecture's picture of a recurrent model [IITD-1 "A RNN Language Model"] and slow;
+it is needed where something happens between two positions (random truncation, the model's own words).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from nextword.blocks.states import State
+from nextword.models.choices import Bptt, Forcing
+from nextword.models.network import Network
+from nextword.training.bptt import Between, RandomCut, is_recurrent
+from nextword.training.forcing import OwnWords
+
+Resets = npt.NDArray[np.bool_] | None
+
+
+def _unchanged(state: State) -> State:
+    return state
+
+
+class Reader(Protocol):
+    """Features after each position, and the state after the last."""
+
+    def read(self, network: Network, ids_BT: Tensor, resets_BT: Resets, state: State) -> tuple[Tensor, State]:
+        """Read a piece of a batch; ``resets_BT``: the state is set back before these positions."""
+        ...
+
+
+class AtOnce:
+    """Whole rows; where a document begins in some of them, the rows are cut there."""
+
+    def read(self, network: Network, ids_BT: Tensor, resets_BT: Resets, state: State) -> tuple[Tensor, State]:
+        """As few pieces as the resets allow."""
+        places = [] if resets_BT is None else np.flatnonzero(resets_BT.any(axis=0)).tolist()
+        if resets_BT is None or not places or not is_recurrent(network):
+            return network.read(ids_BT, state)
+        found = []
+        for first, last in _between([0, *places, ids_BT.shape[1]]):
+            if first in places:
+                state = set_back(network, state, resets_BT[:, first])
+            features_BTD, state = network.read(ids_BT[:, first:last], state)
+            found.append(features_BTD)
+        return (found[0] if len(found) == 1 else torch.cat(found, dim=1)), state
+
+
+@dataclass(frozen=True)
+class OneByOne:
+    """Position by position: ``between`` acts on the state, ``own`` chooses what is read for the text."""
+
+    between: Between = field(default=_unchanged)
+    own: OwnWords | None = None
+
+    def read(self, network: Network, ids_BT: Tensor, resets_BT: Resets, state: State) -> tuple[Tensor, State]:
+        """As a recurrent model is drawn."""
+        found: list[Tensor] = []
+        for at in range(ids_BT.shape[1]):
+            if resets_BT is not None and resets_BT[:, at].any():
+                state = set_back(network, state, resets_BT[:, at])
+            ids_B = ids_BT[:, at]
+            if self.own is not None and found:
+                ids_B = self.own.mix(ids_B, self.own.choose(network, found[-1][:, 0]))
+            features_B1D, state = network.read(ids_B[:, None], state)
+            state = self.between(state)
+            found.append(features_B1D)
+        return torch.cat(found, dim=1), state
+
+
+@dataclass(frozen=True)
+class Twice:
+    """First the text, without a gradient; then the text mixed with the words that were said to it."""
+
+    own: OwnWords
+    once: AtOnce = field(default_factory=AtOnce)
+
+    def read(self, network: Network, ids_BT: Tensor, resets_BT: Resets, state: State) -> tuple[Tensor, State]:
+        """Both passes."""
+        with torch.no_grad():
+            features_BTD, _ = self.once.read(network, ids_BT, resets_BT, state)
+        own_BT = self.own.choose(network, features_BTD.flatten(0, 1)).view(ids_BT.shape)
+        mixed_BT = ids_BT.clone()
+        mixed_BT[:, 1:] = self.own.mix(ids_BT[:, 1:], own_BT[:, :-1])
+        return self.once.read(network, mixed_BT, resets_BT, state)
+
+
+def make_reader(network: Network, bptt: Bptt, forcing: Forcing, own: OwnWords) -> Reader:
+    """The cheapest way of reading that does what the settings ask."""
+    own_words = None if forcing.kind == "teacher" else own
+    if bptt.kind == "random":
+        return OneByOne(RandomCut(bptt.keep), own_words)
+    if own_words is None:
+        return AtOnce()
+    return OneByOne(own=own_words) if is_recurrent(network) else Twice(own_words)
+
+
+def set_back(network: Any, state: State, rows_B: npt.NDArray[np.bool_]) -> State:
+    """These rows have read nothing."""
+    return network.reset(state, torch.from_numpy(np.ascontiguousarray(rows_B)).to(network.device))
+
+
+def _between(places: list[int]) -> list[tuple[int, int]]:
+    distinct = sorted(set(places))
+    return list(pairwise(distinct))
