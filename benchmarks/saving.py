@@ -21,7 +21,7 @@ from typing import Any
 
 from support import texts
 
-from nextword.api.training import Order, run
+from nextword.api.train import Order, run
 from nextword.core.events import Event, Step
 from nextword.system.allocator import keep_big_arrays
 from nextword.training.checkpointing import Keeper

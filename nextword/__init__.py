@@ -28,7 +28,7 @@ _PUBLIC = {
     "Score": "nextword.api.results",
     "Text": "nextword.api.results",
     "Token": "nextword.api.results",
-    "check_data": "nextword.api.corpora",
+    "check_data": "nextword.api.data",
     "compare": "nextword.api.comparing",
     "compress": "nextword.api.verbs",
     "decompress": "nextword.api.verbs",
@@ -36,17 +36,17 @@ _PUBLIC = {
     "evaluate": "nextword.api.verbs",
     "export": "nextword.api.exchange",
     "filter": "nextword.api.choosing",
-    "generate": "nextword.api.generating",
+    "generate": "nextword.api.generate",
     "import_": "nextword.api.exchange",
-    "inspect": "nextword.api.inspecting",
+    "inspect": "nextword.api.inspect",
     "lab": "nextword.api.comparing",
-    "list_data": "nextword.api.corpora",
+    "list_data": "nextword.api.data",
     "load": "nextword.api.run",
-    "mix": "nextword.api.mixing",
+    "mix": "nextword.api.mix",
     "rescore": "nextword.api.choosing",
-    "score": "nextword.api.scoring",
-    "train": "nextword.api.training",
-    "train_tokenizer": "nextword.api.tokenizers",
+    "score": "nextword.api.score",
+    "train": "nextword.api.train",
+    "train_tokenizer": "nextword.api.tokenizer",
 }
 __all__ = [
     "Next",
@@ -82,17 +82,17 @@ _SHARED = ("evaluate", "lab", "train")
 if TYPE_CHECKING:
     from nextword.api.choosing import filter, rescore  # noqa: A004
     from nextword.api.comparing import compare, lab
-    from nextword.api.corpora import check_data, list_data
+    from nextword.api.data import check_data, list_data
     from nextword.api.doctor import doctor
     from nextword.api.exchange import export, import_
-    from nextword.api.generating import generate
-    from nextword.api.inspecting import inspect
-    from nextword.api.mixing import mix
+    from nextword.api.generate import generate
+    from nextword.api.inspect import inspect
+    from nextword.api.mix import mix
     from nextword.api.results import Next, Score, Text, Token
     from nextword.api.run import Run, load
-    from nextword.api.scoring import score
-    from nextword.api.tokenizers import train_tokenizer
-    from nextword.api.training import train
+    from nextword.api.score import score
+    from nextword.api.tokenizer import train_tokenizer
+    from nextword.api.train import train
     from nextword.api.verbs import compress, decompress, evaluate
     from nextword.core.errors import NextwordError
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nextword.api import training
+from nextword.api import train
 from nextword.core.events import Measure
 from peers.task import Task
 
@@ -20,12 +20,12 @@ class Peer:
         sets += [f"train.steps={task.steps}", "train.log_every=1", "data.hold_out=0"]
         sets += [f"train.batch={task.batch}", f"train.length={task.length}", f"model.layers={task.layers}"]
         sets += [f"model.hidden={task.width}", f"model.dropout={task.dropout}", f"train.rate={task.rate}"]
-        order = training.Order(data=(task.text,), model=family, seed=task.seed, sets=tuple(sets))
+        order = train.Order(data=(task.text,), model=family, seed=task.seed, sets=tuple(sets))
         self.losses = self._losses(order)
         next(self.losses)  # reading and numbering the text is not training
 
-    def _losses(self, order: training.Order) -> Iterator[float]:
-        for event in training.run(order, keep=False):
+    def _losses(self, order: train.Order) -> Iterator[float]:
+        for event in train.run(order, keep=False):
             if isinstance(event, Measure) and "loss" in event.values:
                 yield event.values["loss"]
 

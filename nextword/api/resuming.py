@@ -20,7 +20,7 @@ from nextword.training.distributed.ranks import Ranks
 from nextword.training.resume import flat, pack_sets, read_asked, seconds_used, unpack_sets
 
 if TYPE_CHECKING:
-    from nextword.api.training import Order
+    from nextword.api.train import Order
 
 
 def find(out: str | os.PathLike[str] | None) -> Generator[Event, None, Checkpoint | None]:

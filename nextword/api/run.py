@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nextword.api import generating
+from nextword.api import generate as generating
 from nextword.api.events import quietly
 from nextword.api.results import Next, Score, Text, Token
 from nextword.core.contracts import START, UNKNOWN, Block, LanguageModel, Tokenizer
@@ -187,7 +187,7 @@ class Run:
 
     def inspect(self, what: str, text: str | None = None, **asked: Any) -> Seen:
         """Look inside: arrays with names, and pictures; see `nextword inspect` for what can be seen."""
-        from nextword.api import inspecting
+        from nextword.api import inspect as inspecting
 
         return inspecting.inspect(self, what, text, **asked)
 

@@ -17,7 +17,7 @@ from nextword.cli import (
     generate,
     inspect,
     lines,
-    listing,
+    list,
     mix,
     numbers,
     packing,
@@ -68,6 +68,6 @@ app.command("export")(exchange.export)
 app.command("import")(exchange.import_)
 app.add_typer(tokenizer.app, name="tokenizer")
 app.add_typer(data.app, name="data")
-app.command("list")(listing.list_slot)
-app.command("presets")(listing.presets)
+app.command("list")(list.list_slot)
+app.command("presets")(list.presets)
 app.command("doctor")(doctor.doctor)

@@ -15,9 +15,9 @@ app = typer.Typer(help="List, get and check text.", no_args_is_help=True, rich_m
 @app.command("list")
 def list_corpora(debug: Debug = False, json: Json = False) -> None:
     """The corpora that can be named instead of a file."""
-    from nextword.api import corpora
+    from nextword.api import data
 
-    rows = corpora.listed()
+    rows = data.listed()
     show.as_json(rows) if json else show.table(rows)
 
 
@@ -29,9 +29,9 @@ def get(
     json: Json = False,
 ) -> None:
     """Copy the files of a corpus into a folder."""
-    from nextword.api import corpora
+    from nextword.api import data
 
-    done = corpora.get(name, out)
+    done = data.get(name, out)
     show.as_json(done) if json else show.result(done["path"])
 
 
@@ -43,7 +43,7 @@ def check(
     json: Json = False,
 ) -> None:
     """Lines, tokens, duplicates, longest line, unknown words, encoding problems, with advice."""
-    from nextword.api import corpora
+    from nextword.api import data
 
-    report = progress.follow(corpora.checking(files, sets or ()))
+    report = progress.follow(data.checking(files, sets or ()))
     show.as_json(report.to_json()) if json else show.result(str(report))

@@ -39,7 +39,7 @@ def generate(
     json: Json = False,
 ) -> None:
     """Continue a prompt; prints it and the continuation. --set takes min_p, typical, stop and others."""
-    from nextword.api import generating
+    from nextword.api import generate as generating
 
     asked = {
         "decode": decode.value, "max_tokens": max_tokens, "beam_size": beam_size, "temperature": temperature,

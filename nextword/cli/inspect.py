@@ -48,7 +48,7 @@ def inspect(
 
     Without --text the run writes one itself; without --out the numbers are printed.
     """
-    from nextword.api import inspecting
+    from nextword.api import inspect as inspecting
 
     asked = {"layer": layer, "head": head, "unit": unit, "set_gate": set_gate}
     names = tuple(name.strip() for name in what.split(",") if name.strip()) if what else ()

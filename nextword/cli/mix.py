@@ -29,7 +29,7 @@ def mix(
     json: Json = False,
 ) -> None:
     """Interpolate runs that share a tokenizer, and memories; EM finds the weights."""
-    from nextword.api import mixing
+    from nextword.api import mix as mixing
     from nextword.core.config import parse_sets
 
     asked = mixing.Asked(cache, recent, neighbours, parse_sets(sets or ()))

@@ -66,7 +66,7 @@ def score(
     json: Json = False,
 ) -> None:
     """Score every line of a text: log-probability, tokens, unknown words, the line."""
-    from nextword.api import scoring
+    from nextword.api import score as scoring
 
     style = scoring.Style(
         by=by.value,

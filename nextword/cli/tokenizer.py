@@ -23,7 +23,7 @@ def train(
     json: Json = False,
 ) -> None:
     """Learn a tokenizer from text; `train --tokenizer FILE` uses it."""
-    from nextword.api import tokenizers
+    from nextword.api import tokenizer as tokenizers
 
     done = progress.follow(tokenizers.training(data or (), tokenizer or "bpe", out, sets or ()))
     show.as_json(done) if json else show.result(done["path"])
@@ -38,7 +38,7 @@ def show_pieces(
     json: Json = False,
 ) -> None:
     """Show a tokenizer, and how it cuts a text."""
-    from nextword.api import tokenizers
+    from nextword.api import tokenizer as tokenizers
 
     found = tokenizers.show(tokenizer, text)
     show.as_json(found) if json else show.figures(found)
@@ -55,7 +55,7 @@ def compare(
     json: Json = False,
 ) -> None:
     """Cut one text with several tokenizers: vocabulary, tokens per word, bytes per token, unknown words."""
-    from nextword.api import tokenizers
+    from nextword.api import tokenizer as tokenizers
 
     rows = progress.follow(tokenizers.comparing(data or (), tokenizers_.split(","), sets or ()))
     show.as_json(rows) if json else show.table(rows)

@@ -39,7 +39,7 @@ def train(
     json: Json = False,
 ) -> None:
     """Train a model on text and save it as a run."""
-    from nextword.api import training
+    from nextword.api import train as training
     from nextword.system.launch import launched
     from nextword.training.budget.clock import process_start
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import safetensors.torch  # noqa: F401 - loaded before the first fork
 import torch
 
-from nextword.api import training  # noqa: F401
+from nextword.api import train  # noqa: F401
 from nextword.cli.main import run as run_command
 from nextword.core import catalog
 from nextword.training import loop, setup  # noqa: F401

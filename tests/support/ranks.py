@@ -23,7 +23,7 @@ import torch
 import torch._dynamo
 import torch.distributed.fsdp
 
-from nextword.api import training  # noqa: F401
+from nextword.api import train  # noqa: F401
 from nextword.cli.main import main as run_command
 from nextword.core import catalog
 from nextword.training import loop, setup  # noqa: F401

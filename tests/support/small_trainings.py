@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nextword.api.training import Order, run
+from nextword.api.train import Order, run
 from nextword.core import catalog
 from nextword.core.errors import NextwordError
 from nextword.core.events import Done, Event, Note

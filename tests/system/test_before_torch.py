@@ -48,7 +48,7 @@ def test_importing_the_library_changes_nothing():
     code = (
         "import os, sys, nextword\n"
         "before = dict(os.environ)\n"
-        "import nextword.api.training, nextword.system.before_torch as b\n"
+        "import nextword.api.train, nextword.system.before_torch as b\n"
         "assert dict(os.environ) == before\n"
         "sys.exit(any(isinstance(finder, b.BeforeTorch) for finder in sys.meta_path))"
     )

@@ -14,7 +14,7 @@ import safetensors.torch
 from small_disks import fill, read_only, small_disk
 from small_trainings import TEXT, disturbed, files, finished, has_checkpoint, killed_after, notes_of, order
 
-from nextword.api.training import run
+from nextword.api.train import run
 from nextword.core.errors import RunError
 from nextword.store import checkpoints, replace
 from nextword.store.checkpoints import find_last

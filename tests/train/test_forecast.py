@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from nextword.api import training
+from nextword.api import train
 from nextword.training.budget import forecast
 from nextword.training.budget.trial import count_weights
 
@@ -20,13 +20,13 @@ def text(tmp_path):
 
 
 def order(text, model, **sets):
-    return training.Order(data=(text,), model=model, tokenizer="bpe", sets={"train.threads": 1, **sets})
+    return train.Order(data=(text,), model=model, tokenizer="bpe", sets={"train.threads": 1, **sets})
 
 
 def test_parameters_and_disk_are_those_of_the_run(text, tmp_path):
     asked = order(text, "lstm-nano", **{"train.steps": 3})
-    told = training.estimate(asked)
-    run = training.train(
+    told = train.estimate(asked)
+    run = train.train(
         text,
         model="lstm-nano",
         tokenizer="bpe",
@@ -42,10 +42,10 @@ def test_parameters_and_disk_are_those_of_the_run(text, tmp_path):
 
 
 def test_a_mixture_adds_up_its_parts(text):
-    asked = training.Order(
+    asked = train.Order(
         data=(text,), model="mixture", minutes=0.5, sets={"model.models": ("ngram", "lstm-nano")}
     )
-    told = training.estimate(asked)
+    told = train.estimate(asked)
     assert told["seconds"] == 30
     assert told["parameters"] > 0
 
@@ -56,11 +56,11 @@ def test_time_and_memory_are_within_a_quarter(text, model, monkeypatch):
     """On a busy machine the time is another one each time, so it is asked for before and after."""
     monkeypatch.setattr(forecast, "process_start", time.monotonic)  # this process began long ago
     sets = {"train.steps": 120, "train.batch": 16, "train.length": 32, "model.dropout": 0.0}
-    before = training.estimate(order(text, model, **sets))
+    before = train.estimate(order(text, model, **sets))
     began = time.monotonic()
-    run = training.train(text, model=model, tokenizer="bpe", set={"train.threads": 1, **sets})
+    run = train.train(text, model=model, tokenizer="bpe", set={"train.threads": 1, **sets})
     took = time.monotonic() - began
-    after = training.estimate(order(text, model, **sets))
+    after = train.estimate(order(text, model, **sets))
     assert run.facts.training["steps"] == 120
     if os.getloadavg()[0] > (os.cpu_count() or 1):
         pytest.skip("other programs use the processors")

@@ -72,8 +72,8 @@ def test_short_text_is_learnt_without_a_held_out_part(tmp_path):
     path = tmp_path / "t.txt"
     path.write_text("just one line of words to learn from")
     events = list(
-        nextword.api.training.run(
-            nextword.api.training.Order(
+        nextword.api.train.run(
+            nextword.api.train.Order(
                 (str(path),), model="rnn", tokenizer="words", sets=SMALL | {"train.length": 3}
             ),
             keep=False,

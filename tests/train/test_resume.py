@@ -9,7 +9,7 @@ import torch
 from small_trainings import NEURAL, TEXT, files, finished, killed_after, order
 
 import nextword
-from nextword.api.training import Order, run
+from nextword.api.train import Order, run
 from nextword.core.errors import ConfigError, RunError
 from nextword.core.events import Done, Measure, Note
 from nextword.runs import saved

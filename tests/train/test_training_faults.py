@@ -12,7 +12,7 @@ import pytest
 import torch
 from small_trainings import TEXT, disturbed, files, finished, killed_after, order
 
-from nextword.api.training import run
+from nextword.api.train import run
 from nextword.core.errors import ConfigError, DataError, RunError, TrainingError
 from nextword.core.events import Done
 from nextword.store.checkpoints import find_last

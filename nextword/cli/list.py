@@ -18,15 +18,15 @@ def list_slot(
     json: Json = False,
 ) -> None:
     """List the slots of the catalog, or what fits into one."""
-    from nextword.api import naming
+    from nextword.api import list
 
-    rows = naming.slots() if slot is None else naming.names(slot)
+    rows = list.slots() if slot is None else list.names(slot)
     show.as_json(rows) if json else show.table(rows)
 
 
 def presets(debug: Debug = False, json: Json = False) -> None:
     """List the models that `--model` takes."""
-    from nextword.api import naming
+    from nextword.api import list
 
-    rows = naming.presets()
+    rows = list.presets()
     show.as_json(rows) if json else show.table(rows)
