@@ -5,8 +5,8 @@
 
 Both see at least half a context before every word. The loop is the one `transformers` documents for long
 texts: one window after another, logits of all its words, log-softmax over all of them, and the new words'
-scores. Ours is `evaluate.streams` as `nextword eval` uses it. Equal weights; the sums agree but for the first
-new word of each window, which sees a whole window in ours and half of one in the loop.
+scores. Ours is `evaluation.lm.streams` as `nextword eval` uses it. Equal weights; the sums agree but for the
+first new word of each window, which sees a whole window in ours and half of one in the loop.
 """
 
 from __future__ import annotations

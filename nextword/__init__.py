@@ -1,7 +1,7 @@
 """nextword: train, compare, open up and serve any language model, from n-gram counts up, on your own text.
 
     import nextword
-    run = nextword.training("corpus.txt")
+    run = nextword.train("corpus.txt")
     run.score("the students opened their books")
     run.next("the students opened their", top=10)
     run.generate("the students")

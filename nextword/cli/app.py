@@ -17,12 +17,14 @@ from nextword.cli import (
     generate,
     inspect,
     lines,
-    list,
     mix,
     numbers,
     packing,
     tokenizer,
     train,
+)
+from nextword.cli import (
+    list as list_,
 )
 
 app = typer.Typer(
@@ -68,6 +70,6 @@ app.command("export")(exchange.export)
 app.command("import")(exchange.import_)
 app.add_typer(tokenizer.app, name="tokenizer")
 app.add_typer(data.app, name="data")
-app.command("list")(list.list_slot)
-app.command("presets")(list.presets)
+app.command("list")(list_.list_slot)
+app.command("presets")(list_.presets)
 app.command("doctor")(doctor.doctor)

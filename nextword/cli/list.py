@@ -18,15 +18,15 @@ def list_slot(
     json: Json = False,
 ) -> None:
     """List the slots of the catalog, or what fits into one."""
-    from nextword.api import list
+    from nextword.api import list as listed
 
-    rows = list.slots() if slot is None else list.names(slot)
+    rows = listed.slots() if slot is None else listed.names(slot)
     show.as_json(rows) if json else show.table(rows)
 
 
 def presets(debug: Debug = False, json: Json = False) -> None:
     """List the models that `--model` takes."""
-    from nextword.api import list
+    from nextword.api import list as listed
 
-    rows = list.presets()
+    rows = listed.presets()
     show.as_json(rows) if json else show.table(rows)

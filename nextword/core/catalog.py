@@ -86,7 +86,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "identity": "nextword.blocks.activations:identity",
     },
     "embedding": {},
-    # Memories beside a model: objects with the protocol of `models.memory.Kind`.
+    # Memories beside a model: objects with the protocol of `mixtures.memory.Kind`.
     "memory": {
         "cache": "nextword.mixtures.cache:CACHE",
         "recent": "nextword.mixtures.recent:RECENT",

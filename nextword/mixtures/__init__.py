@@ -1,1 +1,1 @@
-"""Models made of models: interpolation, caches, neighbors, dynamic evaluation."""
+"""Models made of models: interpolation, caches, neighbours, dynamic evaluation."""

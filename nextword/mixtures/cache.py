@@ -41,7 +41,7 @@ class CacheState(NamedTuple):
 
 
 class NeuralCache:
-    """A `models.memory.Memory` of the last N words."""
+    """A `mixtures.memory.Memory` of the last N words."""
 
     name = "cache"
 

@@ -18,7 +18,7 @@ from nextword.core.errors import ConfigError
 class Attached:
     """A memory as a member: of which member (None: it needs none), and what it is in a phrase."""
 
-    memory: Any  # a `models.memory.Memory`, or a LanguageModel where ``of`` is None
+    memory: Any  # a `mixtures.memory.Memory`, or a LanguageModel where ``of`` is None
     of: int | None
     told: str = ""
 

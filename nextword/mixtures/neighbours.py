@@ -42,7 +42,7 @@ class NeighboursSettings(Settings):
 
 
 class Neighbours:
-    """A `models.memory.Memory` of a stored text; it has no state, since features are all it needs."""
+    """A `mixtures.memory.Memory` of a stored text; it has no state, since features are all it needs."""
 
     name = "neighbours"
 

@@ -2,7 +2,7 @@
 
 Kuhn & De Mori 1990, "A cache-based natural language model": p(w) ∝ Σ_a d^a 1[w = x_{t-1-a}] over the last N
 words, d = 1 for plain counts, less for a memory that fades. It needs no network and no torch; the neural
-cache (`models.cache`) with θ = 0 is the same with d = 1.
+cache (`mixtures.cache`) with θ = 0 is the same with d = 1.
 """
 
 from __future__ import annotations

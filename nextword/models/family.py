@@ -1,6 +1,6 @@
 """A neural family as training and loading see it: settings, a network to build, one file of weights.
 
-How it learns is the trainer's affair (`train.neural`): the families differ in their networks alone.
+How it learns is the trainer's affair (`training`): the families differ in their networks alone.
 """
 
 from __future__ import annotations

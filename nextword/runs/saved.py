@@ -39,7 +39,7 @@ class Trained:
 
 
 def write(trained: Trained, folder: NewRun) -> None:
-    """Every file of a run; `core.newrun` puts them in place together."""
+    """Every file of a run; `store.writing` puts them in place together."""
     family = trained.settings.find_family()
     family.save(trained.model, folder)
     if not (folder.path / CONFIG).exists():  # a neural run has its plan there since before its first step

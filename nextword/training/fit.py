@@ -1,7 +1,7 @@
 """The path of training: corpus -> tokenizer -> ids -> model, told as events.
 
 Data goes down once; what a count family does with the ids is its own affair (`core.family`), and neural ones
-learn in one trainer (`train.neural`).
+learn in one trainer (`training`).
 """
 
 from __future__ import annotations

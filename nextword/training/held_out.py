@@ -1,6 +1,6 @@
 """The held-out text while a model learns: encoded once, measured in rows, as often as is worth it.
 
-nll = -(1/T) Σ log p(w_t | before) and bits per byte, side costs included, as `evaluate.perplexity` has them.
+nll = -(1/T) Σ log p(w_t | before) and bits per byte, side costs included, as in `evaluation.lm`.
 To be quick, the text is cut into rows that are read side by side; a row that begins within a document misses
 what stood before it, so the figure is a little higher than that of ``nextword eval``.
 """

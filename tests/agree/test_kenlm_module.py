@@ -268,7 +268,7 @@ def test_runs_score_as_their_model_does(tmp_path: Path, smoothing: str) -> None:
 
     text = tmp_path / "text.txt"
     text.write_text("\n".join(LINES) + "\n", encoding="utf-8")
-    run = nextword.training(
+    run = nextword.train(
         str(text),
         model="ngram",
         out=str(tmp_path / "run"),

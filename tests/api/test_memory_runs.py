@@ -39,10 +39,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, seed, lines in (("train", 1, 120), ("valid", 2, 60), ("test", 3, 60)):
         (path / f"{name}.txt").write_text(_text(seed, lines))
     data = path / "train.txt"
-    nextword.training(data, model="ngram", set={"model.order": 3}, out=path / "counts")
+    nextword.train(data, model="ngram", set={"model.order": 3}, out=path / "counts")
     tokenizer = str(path / "counts")
-    nextword.training(data, model="lstm", tokenizer=tokenizer, set=STEPS, out=path / "lstm")
-    nextword.training(data, model="unbounded", tokenizer=tokenizer, out=path / "unbounded")
+    nextword.train(data, model="lstm", tokenizer=tokenizer, set=STEPS, out=path / "lstm")
+    nextword.train(data, model="unbounded", tokenizer=tokenizer, out=path / "unbounded")
     return path
 
 
@@ -173,7 +173,7 @@ def test_dynamic_evaluation_is_an_option(place):
     )
     assert adapted.nll < plain.nll
     assert "dynamic:sgd/0.2/" in adapted.signature
-    gathered = nextword.evaluation(
+    gathered = nextword.evaluate(
         run, place / "test.txt", dynamic="rms",
         set={"dynamic.rate": 0.0, "dynamic.statistics": str(place / "train.txt")},
     )  # fmt: skip
@@ -181,4 +181,4 @@ def test_dynamic_evaluation_is_an_option(place):
     with pytest.raises(ConfigError, match="add --dynamic sgd"):
         run.evaluate(place / "test.txt", set={"dynamic.rate": 0.2})
     with pytest.raises(ConfigError, match="has none"):
-        nextword.evaluation(place / "counts", place / "test.txt", dynamic="sgd")
+        nextword.evaluate(place / "counts", place / "test.txt", dynamic="sgd")

@@ -22,7 +22,7 @@ def run(request, tmp_path_factory) -> Run:
     torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("neural")
     (folder / "text.txt").write_text(TEXT)
-    return nextword.training(
+    return nextword.train(
         str(folder / "text.txt"),
         model=request.param,
         tokenizer="words",

@@ -11,19 +11,19 @@ from nextword.core.errors import ConfigError, ContextError, DataError, RunError
 
 @pytest.fixture(scope="module")
 def run(corpus):
-    return nextword.training(corpus, model="ngram", set={"model.order": 3})
+    return nextword.train(corpus, model="ngram", set={"model.order": 3})
 
 
 def test_training_without_out_leaves_nothing_on_disk(corpus, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run = nextword.training(str(corpus))
+    run = nextword.train(str(corpus))
     assert run.path is None
     assert list(tmp_path.iterdir()) == []
     assert "in memory" in repr(run)
 
 
 def test_out_keeps_the_run_and_load_opens_it(corpus, tmp_path):
-    run = nextword.training([corpus], model="ngram", out=tmp_path / "r")
+    run = nextword.train([corpus], model="ngram", out=tmp_path / "r")
     again = nextword.load(tmp_path / "r", verify=True)
     assert run.path == again.path == tmp_path / "r"
     assert run.score("the students").nll == again.score("the students").nll
@@ -84,7 +84,7 @@ def test_next_probability_is_the_score_s(run):
 
 
 def test_stupid_backoff_is_marked_as_a_score_everywhere(corpus):
-    run = nextword.training(corpus, model="ngram-stupid")
+    run = nextword.train(corpus, model="ngram-stupid")
     assert not run.is_probability
     assert not run.next("the").is_probability
     assert "no probability" in run.next("the")._repr_html_()
@@ -93,7 +93,7 @@ def test_stupid_backoff_is_marked_as_a_score_everywhere(corpus):
 
 
 def test_mle_says_where_it_has_no_distribution(corpus):
-    run = nextword.training(corpus, model="ngram-mle")
+    run = nextword.train(corpus, model="ngram-mle")
     with pytest.raises(ContextError, match="no distribution"):
         run.next("books books books")
 
@@ -129,7 +129,7 @@ def test_wrong_generation_setting_is_named(run):
 
 def test_wrong_argument_of_train_is_named(corpus):
     with pytest.raises(ConfigError, match="'tokeniser' is no argument of train; did you mean 'tokenizer'"):
-        nextword.training(corpus, tokeniser="words")
+        nextword.train(corpus, tokeniser="words")
 
 
 @pytest.mark.parametrize("data", [b"", b"the students\r\n\tread  \n", bytes(range(256)), b"no end"])
@@ -140,9 +140,9 @@ def test_compress_gives_any_bytes_back_in_memory_and_saved(run, data, tmp_path):
 
 
 def test_two_trainings_of_one_text_have_one_fingerprint(corpus, tmp_path):
-    first, second = (nextword.training(corpus, model="ngram", out=tmp_path / name) for name in "ab")
+    first, second = (nextword.train(corpus, model="ngram", out=tmp_path / name) for name in "ab")
     assert first.fingerprint == second.fingerprint
-    assert first.fingerprint != nextword.training(corpus, model="ngram-add").fingerprint
+    assert first.fingerprint != nextword.train(corpus, model="ngram-add").fingerprint
 
 
 def test_save_refuses_to_replace_unless_told(run, tmp_path):
@@ -162,7 +162,7 @@ def test_export_and_import_keep_the_numbers(run, tmp_path):
 
 def test_characters_and_bytes_agree_about_the_text(corpus):
     for name in ("characters", "bytes"):
-        run = nextword.training(corpus, model="ngram", tokenizer=name)
+        run = nextword.train(corpus, model="ngram", tokenizer=name)
         report = run.evaluate(corpus)
         assert report.bytes == corpus.stat().st_size
         assert report.lossless
@@ -171,7 +171,7 @@ def test_characters_and_bytes_agree_about_the_text(corpus):
 def test_verbs_take_a_run_or_its_name(run, corpus, tmp_path):
     saved = run.save(tmp_path / "r")
     assert nextword.score(saved, "the students").nll == nextword.score(tmp_path / "r", "the students").nll
-    assert nextword.evaluation(tmp_path / "r", corpus).nll == nextword.evaluation(run, corpus).nll
+    assert nextword.evaluate(tmp_path / "r", corpus).nll == nextword.evaluate(run, corpus).nll
     assert (
         nextword.decompress(saved, nextword.compress(tmp_path / "r", b"the students\n")) == b"the students\n"
     )
@@ -179,15 +179,15 @@ def test_verbs_take_a_run_or_its_name(run, corpus, tmp_path):
 
 
 def test_mixture_is_at_least_as_good_as_its_best_part(corpus, tmp_path):
-    first = nextword.training(corpus, model="ngram", out=tmp_path / "a")
-    second = nextword.training(corpus, model="ngram-add", tokenizer=str(tmp_path / "a"), out=tmp_path / "b")
+    first = nextword.train(corpus, model="ngram", out=tmp_path / "a")
+    second = nextword.train(corpus, model="ngram-add", tokenizer=str(tmp_path / "a"), out=tmp_path / "b")
     mixed = nextword.mix(first, tmp_path / "b", tune=corpus, out=tmp_path / "m")
     best = min(run.evaluate(corpus).nll for run in (first, second))
     assert mixed.evaluate(corpus).nll <= best + 1e-6
     copy = mixed.save(tmp_path / "copy")
     assert copy.score("the students").nll == mixed.score("the students").nll
     with pytest.raises(ConfigError, match="saved runs"):
-        nextword.mix(nextword.training(corpus, model="ngram"), first, tune=corpus)
+        nextword.mix(nextword.train(corpus, model="ngram"), first, tune=corpus)
     with pytest.raises(ConfigError, match="at least two"):
         nextword.mix(first, tune=corpus)
 
@@ -202,7 +202,7 @@ def test_filter_and_rescore_are_functions_too(run, corpus, tmp_path):
 
 def test_objects_show_themselves_in_notebooks_without_markup_of_the_text(tmp_path):
     (tmp_path / "t.txt").write_text("<script> & \x1b[31m\n" * 3)
-    run = nextword.training(tmp_path / "t.txt", model="ngram")
+    run = nextword.train(tmp_path / "t.txt", model="ngram")
     shown = [run, run.score("<script> &"), run.next("<script>"), run.generate("<script>", seed=1)]
     for each in shown:
         html = each._repr_html_()
@@ -211,19 +211,19 @@ def test_objects_show_themselves_in_notebooks_without_markup_of_the_text(tmp_pat
 
 
 def test_minutes_that_will_hardly_do_are_noted(corpus, caplog):
-    nextword.training(corpus, model="ngram", minutes=0.0001)
+    nextword.train(corpus, model="ngram", minutes=0.0001)
     assert "more than the 0.0001 minutes" in caplog.text
 
 
 def test_notes_go_to_the_log(corpus, caplog):
-    nextword.training(corpus)
+    nextword.train(corpus)
     assert "auto chose the model 'ngram-good-turing'" in caplog.text
 
 
 def test_memory_limit_changes_no_number(corpus, tmp_path):
-    free = nextword.training(corpus, model="ngram", out=tmp_path / "a")
+    free = nextword.train(corpus, model="ngram", out=tmp_path / "a")
     # torch may be loaded by other tests of this process, and its memory counts
-    nextword.training(corpus, model="ngram", set={"train.memory": "2G"}, out=tmp_path / "b")
+    nextword.train(corpus, model="ngram", set={"train.memory": "2G"}, out=tmp_path / "b")
     for name in free.model.trie.named():
         np.testing.assert_allclose(np.load(tmp_path / "a" / name), np.load(tmp_path / "b" / name), rtol=1e-6)
     assert not (tmp_path / "b" / "scratch").exists()

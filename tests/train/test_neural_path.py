@@ -31,7 +31,7 @@ def text(tmp_path_factory):
 @pytest.fixture(scope="module")
 def run(text, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "r"
-    return nextword.training(text, model="rnn", set=SMALL, out=out, tokenizer="words", seed=3)
+    return nextword.train(text, model="rnn", set=SMALL, out=out, tokenizer="words", seed=3)
 
 
 def test_neural_run_holds_out_the_end_of_the_text_and_is_read_back(run):
@@ -55,8 +55,8 @@ def test_configuration_is_complete_and_same_settings_give_the_same_weights(run, 
     settings = from_toml(toml, "config.toml")
     assert settings == run.settings
     assert all(f"\n{name} = " in toml for name in type(settings.train).model_fields)
-    again = nextword.training(text, model="rnn", set=SMALL, tokenizer="words", seed=3)
-    other = nextword.training(text, model="rnn", set=SMALL, tokenizer="words", seed=4)
+    again = nextword.train(text, model="rnn", set=SMALL, tokenizer="words", seed=3)
+    other = nextword.train(text, model="rnn", set=SMALL, tokenizer="words", seed=4)
     ours, same, different = (each.model.network.state_dict() for each in (run, again, other))
     assert all(torch.equal(ours[name], same[name]) for name in ours)
     assert not all(torch.equal(ours[name], different[name]) for name in ours)
@@ -85,7 +85,7 @@ def test_short_text_is_learnt_without_a_held_out_part(tmp_path):
 
 def test_going_on_from_a_run_begins_with_its_weights(run, text, tmp_path):
     sets = {key: value for key, value in SMALL.items() if key.startswith("train.")}
-    tuned = nextword.training(text, source=str(run.path), set=sets | {"train.steps": 1, "train.rate": 1e-9})
+    tuned = nextword.train(text, source=str(run.path), set=sets | {"train.steps": 1, "train.rate": 1e-9})
     assert tuned.settings.family == "rnn"
     assert tuned.settings.model.hidden == 16
     before, after = run.model.network.state_dict(), tuned.model.network.state_dict()
@@ -96,7 +96,7 @@ def test_new_words_begin_at_the_mean_and_known_ones_are_found_by_their_text(run,
     path = tmp_path / "new.txt"
     path.write_text("the zebra sat on a mat\na cat and a zebra sang\n" * 40)
     sets = {key: value for key, value in SMALL.items() if key.startswith("train.")}
-    tuned = nextword.training(
+    tuned = nextword.train(
         path, source=str(run.path), tokenizer="words", set=sets | {"train.steps": 1, "train.rate": 1e-9}
     )
     before, after = run.model.network.embedding.weight_VE, tuned.model.network.embedding.weight_VE
@@ -118,15 +118,15 @@ def test_new_words_begin_at_the_mean_and_known_ones_are_found_by_their_text(run,
 def test_run_that_does_not_fit_gets_one_sentence(run, text, about, words):
     sets = {"train.steps": 1, "train.length": 8} | about.get("set", {})
     with pytest.raises(ConfigError, match=words):
-        nextword.training(text, source=str(run.path), set=sets, model=about.get("model"))
+        nextword.train(text, source=str(run.path), set=sets, model=about.get("model"))
 
 
 def test_count_model_has_no_weights_to_begin_with(text, tmp_path):
-    made = nextword.training(text, model="ngram", out=tmp_path / "n")
+    made = nextword.train(text, model="ngram", out=tmp_path / "n")
     with pytest.raises(
         ConfigError, match=r"--from needs a model with weights to go on from, and .* is a ngram"
     ):
-        nextword.training(text, source=str(made.path))
+        nextword.train(text, source=str(made.path))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_count_model_has_no_weights_to_begin_with(text, tmp_path):
 )
 def test_wrong_settings_get_one_sentence(text, sets, words):
     with pytest.raises(ConfigError) as error:
-        nextword.training(text, model="rnn", set=SMALL | sets)
+        nextword.train(text, model="rnn", set=SMALL | sets)
     assert words in str(error.value)
 
 
@@ -154,17 +154,15 @@ def test_wrong_settings_get_one_sentence(text, sets, words):
 )
 def test_settings_that_a_transformer_cannot_have_get_one_sentence(text, sets, words):
     with pytest.raises(ConfigError) as error:
-        nextword.training(
-            text, model="transformer", set=SMALL | {"train.length": 0, "model.context": 32} | sets
-        )
+        nextword.train(text, model="transformer", set=SMALL | {"train.length": 0, "model.context": 32} | sets)
     assert words in str(error.value)
 
 
 def test_device_and_minutes_are_checked(text):
     with pytest.raises(ConfigError, match="'tpu' is no device; "):
-        nextword.training(text, model="rnn", device="tpu")
+        nextword.train(text, model="rnn", device="tpu")
     with pytest.raises(ConfigError, match="'minutes' is 0; it must be more than 0"):
-        nextword.training(text, model="rnn", minutes=0)
+        nextword.train(text, model="rnn", minutes=0)
 
 
 def test_metrics_are_rows_of_json(run):
@@ -180,7 +178,7 @@ def test_training_does_not_load_torch_s_compiler(tmp_path):
     (tmp_path / "t.txt").write_text(TEXT)
     script = (
         "import sys, nextword\n"
-        f"nextword.training('t.txt', model='lstm', tokenizer='words', set={SMALL!r})\n"
+        f"nextword.train('t.txt', model='lstm', tokenizer='words', set={SMALL!r})\n"
         "assert 'torch._dynamo' not in sys.modules, 'loaded'\n"
     )
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True)

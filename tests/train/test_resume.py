@@ -207,7 +207,7 @@ def test_python_interface_keeps_checkpoints_too(text, tmp_path, caplog):
     asked = order(text, **{"train.save_every": 4})
     killed_after(4, asked, tmp_path / "r")
     with caplog.at_level(logging.WARNING, "nextword"):
-        made = nextword.training(out=tmp_path / "r", resume=True)
+        made = nextword.train(out=tmp_path / "r", resume=True)
     assert "going on after step 4" in caplog.text
     assert all(torch.isfinite(each).all() for each in made.model.network.state_dict().values())
 
