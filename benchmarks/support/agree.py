@@ -16,11 +16,11 @@ from torch import Tensor, nn
 from nextword.core.config import parse_sets
 from nextword.core.events import Done, Measure
 from nextword.data.batches.batch import NOT_COUNTED
+from nextword.data.encode import encode
 from nextword.data.source import Source
 from nextword.runs.settings import plan
 from nextword.training import loop, setup
 from nextword.training.conditions import Conditions
-from nextword.training.ids import encode
 
 SETTINGS = [
     "train.optimizer=adamw", "train.weight_decay=0", "train.schedule=constant", "train.warmup=0",

@@ -271,7 +271,7 @@ def _check_device(device: str, settings: RunSettings) -> None:
         said = f"'{device}' is no device{'' if neural else ' for count models'}"
         raise ConfigError(catalog.unknown(said, device, allowed))
     if neural:
-        from nextword.training.precision import find_device
+        from nextword.models.precision import find_device
 
         find_device(device)
 

@@ -17,6 +17,7 @@ from nextword.comparison.rows import finite, key_of, read_json, write_json
 from nextword.comparison.setup import Contest
 from nextword.comparison.tokenizers import with_file
 from nextword.core.events import Event, Note, Progress, Stage
+from nextword.data.encode import Text, encode
 from nextword.evaluation.lm import orders
 from nextword.evaluation.lm.orders import OrderFacts
 from nextword.evaluation.lm.signature import version
@@ -24,7 +25,6 @@ from nextword.ngram import estimation
 from nextword.ngram.family import is_closed
 from nextword.ngram.settings import NgramSettings
 from nextword.runs.settings import RunSettings
-from nextword.training.ids import Text, encode
 
 Array = np.ndarray[Any, np.dtype[Any]]
 MOST = 3_000_000  # ids of the training text that are counted again for these pictures

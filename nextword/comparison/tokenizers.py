@@ -15,13 +15,13 @@ from nextword.comparison.setup import Contest
 from nextword.core import catalog
 from nextword.core.errors import NextwordError
 from nextword.core.events import Event, Stage
+from nextword.data.encode import encode
 from nextword.runs.settings import RunSettings
 from nextword.store.disk import translate
 from nextword.text.files import load_tokenizer
 from nextword.text.fit import fit_tokenizer
 from nextword.training.budget.calibrate import in_time
 from nextword.training.budget.clock import Clock
-from nextword.training.ids import encode
 
 
 def shared(contest: Contest) -> Generator[Event, None, Contest]:

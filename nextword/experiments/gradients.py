@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from nextword.blocks.embeddings import Embedding
 from nextword.experiments.small import Floats, Ints
 from nextword.models.network import Head, Network
-from nextword.training.bptt import is_recurrent
+from nextword.tasks.objectives.bptt import is_recurrent
 
 
 def by_distance(network: Network, rows_BT: Ints) -> Floats:

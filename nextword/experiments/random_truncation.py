@@ -106,7 +106,7 @@ def _trainer(example: Example, full: Floats, draws: int) -> float:
     import torch
 
     from nextword.blocks.randomness import TRAINING, seeded
-    from nextword.training.bptt import RandomCut
+    from nextword.tasks.objectives.bptt import RandomCut
 
     W_h, W_e, b, W_y, e_TE = (
         torch.tensor(part, dtype=torch.float64)

@@ -12,13 +12,13 @@ from nextword.core.contracts import START, Tokenizer
 from nextword.core.errors import DataError, RunError
 from nextword.core.events import Event, Stage
 from nextword.data.corpora import DEFAULT
+from nextword.data.encode import encode
 from nextword.data.paths import STDIN
 from nextword.data.settings import DataSettings
 from nextword.data.split import Part, hold_out, whole_names
 from nextword.runs import saved
 from nextword.runs.saved import Trained
 from nextword.runs.settings import plan
-from nextword.training.ids import encode
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ORDER = 5

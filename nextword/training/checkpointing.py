@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from nextword.core.contracts import Tokenizer
 from nextword.core.errors import DamagedError, RunError
 from nextword.core.events import Event, Note
+from nextword.data.encode import Text
 from nextword.runs.settings import RunSettings
 from nextword.store.checkpoints import Checkpoint, Checkpoints
 from nextword.store.writing import NewRun
@@ -23,7 +24,6 @@ from nextword.system.memory import serialized
 from nextword.text.files import load_tokenizer
 from nextword.training.budget.clock import Clock
 from nextword.training.distributed.ranks import Ranks
-from nextword.training.ids import Text
 
 if TYPE_CHECKING:
     from nextword.training.loop import Job

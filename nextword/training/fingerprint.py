@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from nextword.data.encode import Text
 from nextword.system import processor, threads
-from nextword.training.ids import Text
 from nextword.training.loop import Job
 
 _PIECE = 1 << 22  # ids hashed at once

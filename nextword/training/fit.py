@@ -19,6 +19,7 @@ from nextword.core.contracts import Encoded, LanguageModel
 from nextword.core.events import Done, Event, Measure, Note, Stage
 from nextword.core.family import Budget
 from nextword.core.training import SpreadSettings
+from nextword.data.encode import Text, encode
 from nextword.data.source import Source
 from nextword.evaluation.lm.perplexity import evaluate
 from nextword.runs import facts
@@ -27,7 +28,6 @@ from nextword.runs.settings import RunSettings, is_neural
 from nextword.store.writing import NewRun
 from nextword.training.budget.calibrate import in_time
 from nextword.training.conditions import Conditions
-from nextword.training.ids import Text, encode
 from nextword.training.learn import Metrics, learn_counts, learn_neural
 
 _VALID = ("tokens", "perplexity", "word_perplexity", "bits_per_byte", "unknown_rate")

@@ -9,12 +9,12 @@ from nextword.core.contracts import Encoded, LanguageModel
 from nextword.core.errors import RunError
 from nextword.core.events import Done, Event, Measure
 from nextword.core.family import Budget
+from nextword.data.encode import Text
 from nextword.runs.settings import RunSettings, changed, from_toml
 from nextword.system.memory import enough_memory
 from nextword.training.budget.calibrate import calibrate
 from nextword.training.conditions import Conditions
 from nextword.training.distributed.ranks import Ranks
-from nextword.training.ids import Text
 
 if TYPE_CHECKING:
     from nextword.training.loop import Job

@@ -12,15 +12,16 @@ from typing import Any, NamedTuple
 
 from nextword.core.events import Done, Event, Measure, Note, Stage, Step
 from nextword.data.batches.batch import Batch, Batches
+from nextword.models import precision
 from nextword.models.network import Network, NeuralLanguageModel
 from nextword.models.training import NeuralTrainSettings
 from nextword.system import threads
 from nextword.system.signals import Stop
-from nextword.training import averaging, faults, precision
+from nextword.tasks.held_out import HeldOut
+from nextword.training import averaging, faults
 from nextword.training.budget.clock import Clock, saving_seconds
 from nextword.training.distributed.engines import make_engine
 from nextword.training.distributed.ranks import Ranks
-from nextword.training.held_out import HeldOut
 from nextword.training.optimizers import make_optimizer
 from nextword.training.progress import Pace, first_plan, peak_memory
 from nextword.training.saving import SavePoint as SavePoint

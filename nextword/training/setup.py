@@ -16,15 +16,16 @@ from nextword.core.events import Done, Event, Note
 from nextword.data.batches.batch import Ids, Kind
 from nextword.data.batches.sentences import choose_kind, make_batches
 from nextword.data.batches.stream import Stream, check_length
+from nextword.data.encode import Text
+from nextword.models import precision
 from nextword.models.network import Head, Network, NeuralLanguageModel
+from nextword.models.precision import find_device
 from nextword.models.training import NeuralTrainSettings
 from nextword.runs.settings import RunSettings
-from nextword.training import bptt, precision
+from nextword.tasks.held_out import HeldOut
+from nextword.tasks.objectives import bptt
 from nextword.training.conditions import Conditions
-from nextword.training.held_out import HeldOut
-from nextword.training.ids import Text
 from nextword.training.loop import Job
-from nextword.training.precision import find_device
 from nextword.training.warm_start import start_from
 
 _HELD_OUT = 10  # times as much held-out text is read as is measured at once

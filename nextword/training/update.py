@@ -19,11 +19,11 @@ from nextword.blocks.states import State
 from nextword.data.batches.batch import Batch
 from nextword.models.network import Network
 from nextword.models.training import NeuralTrainSettings
+from nextword.tasks.objectives.bptt import chunks
+from nextword.tasks.objectives.forcing import OwnWords, truth_share
+from nextword.tasks.objectives.next_token import Lesson
+from nextword.tasks.objectives.reading import Reader, make_reader
 from nextword.training import averaging, clip, schedules
-from nextword.training.bptt import chunks
-from nextword.training.forcing import OwnWords, truth_share
-from nextword.training.lesson import Lesson
-from nextword.training.reading import Reader, make_reader
 from nextword.training.state import TrainingState
 
 

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 import torch
 
 from nextword.core.events import Event, Measure, Note, Valid
+from nextword.models import precision
 from nextword.models.training import NeuralTrainSettings
-from nextword.training import averaging, precision
+from nextword.tasks.held_out import HeldOut, Measured
+from nextword.training import averaging
 from nextword.training.budget.clock import Clock
-from nextword.training.held_out import HeldOut, Measured
 from nextword.training.state import Kept, TrainingState
 
 _TIMES = 10  # measurements in all, where nothing else is said

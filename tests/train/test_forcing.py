@@ -7,8 +7,8 @@ from tiny_networks import TinyBigram, TinyRNN
 
 from nextword.core.contracts import START
 from nextword.models.choices import parse_bptt, parse_forcing
-from nextword.training.forcing import OwnWords, truth_share
-from nextword.training.reading import AtOnce, OneByOne, Twice, make_reader
+from nextword.tasks.objectives.forcing import OwnWords, truth_share
+from nextword.tasks.objectives.reading import AtOnce, OneByOne, Twice, make_reader
 
 
 def test_teacher_reads_the_text_and_free_running_never_does():

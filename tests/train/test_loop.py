@@ -18,9 +18,9 @@ from nextword.data.batches.stream import Columns
 from nextword.models.network import NeuralLanguageModel
 from nextword.models.training import NeuralTrainSettings
 from nextword.system.signals import Stop
+from nextword.tasks.held_out import HeldOut
 from nextword.training import loop
 from nextword.training.budget.clock import Clock
-from nextword.training.held_out import HeldOut
 
 V = 9
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from nextword.core.events import Note
+from nextword.data.beginning import Beginning
+from nextword.data.encode import encode
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.models.ladders import LADDERS
@@ -11,12 +13,10 @@ from nextword.models.presets import PRESETS
 from nextword.runs.settings import plan
 from nextword.training.budget import sizes
 from nextword.training.budget.auto import choose
-from nextword.training.budget.beginning import Beginning
 from nextword.training.budget.calibrate import calibrate, in_time
 from nextword.training.budget.clock import Clock
 from nextword.training.budget.trial import count_weights, try_steps
 from nextword.training.conditions import Conditions
-from nextword.training.ids import encode
 
 LINES = "the cat sat on the mat\nthe dog sat on the log\na cat and a dog met\n"
 

@@ -5,6 +5,7 @@ import pytest
 
 from nextword.core.errors import ConfigError, DamagedError
 from nextword.core.events import Done, Measure, Progress, Stage
+from nextword.data.encode import encode
 from nextword.data.source import Source
 from nextword.runs import saved
 from nextword.runs.facts import Facts, from_json
@@ -12,7 +13,6 @@ from nextword.runs.settings import from_toml, plan
 from nextword.store.writing import new_run
 from nextword.training.budget.estimate import estimate
 from nextword.training.fit import fit
-from nextword.training.ids import encode
 
 TEXT = "the cat sat on the mat\nthe dog sat on the log\n\na cat and a dog\n" * 20
 

@@ -12,9 +12,9 @@ from nextword.core.errors import ConfigError
 from nextword.data.batches.batch import Batch
 from nextword.models.choices import parse_bptt
 from nextword.models.training import NeuralTrainSettings
-from nextword.training import bptt
+from nextword.tasks.objectives import bptt
+from nextword.tasks.objectives.reading import AtOnce, OneByOne
 from nextword.training.loop import Job, begin
-from nextword.training.reading import AtOnce, OneByOne
 from nextword.training.update import Learner
 
 CPU = torch.device("cpu")

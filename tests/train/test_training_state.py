@@ -15,8 +15,9 @@ from nextword.core.errors import DamagedError
 from nextword.core.events import Done, Measure
 from nextword.data.batches.sentences import make_batches
 from nextword.models.training import NeuralTrainSettings
-from nextword.training import bptt, loop
-from nextword.training.held_out import HeldOut
+from nextword.tasks.held_out import HeldOut
+from nextword.tasks.objectives import bptt
+from nextword.training import loop
 
 CPU = torch.device("cpu")
 NEURAL = [name for name in catalog.names("model") if getattr(catalog.find("model", name), "is_neural", False)]

@@ -9,10 +9,11 @@ from nextword.blocks.randomness import seeded
 from nextword.core import catalog
 from nextword.core.errors import ConfigError
 from nextword.data.batches.batch import Batch
+from nextword.models import precision
 from nextword.models.training import NeuralTrainSettings
 from nextword.system import processor, threads
 from nextword.system.processor import Processor
-from nextword.training import averaging, clip, precision
+from nextword.training import averaging, clip
 from nextword.training.distributed.ranks import Ranks
 from nextword.training.loop import Job, begin
 from nextword.training.optimizers import (

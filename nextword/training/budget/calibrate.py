@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from nextword.core.events import Event, Measure, Note, Stage
+from nextword.data.beginning import Beginning
+from nextword.data.encode import Text
 from nextword.data.source import Source
 from nextword.models.ladders import Rung, ladder
 from nextword.runs.settings import RunSettings, changed
 from nextword.training.budget import sizes
-from nextword.training.budget.beginning import Beginning
 from nextword.training.budget.clock import Clock
 from nextword.training.budget.trial import Trial, Weights, count_weights, threads_worth_trying, try_steps
 from nextword.training.conditions import Conditions
-from nextword.training.ids import Text
 
 _SHARE = 0.08  # of the time, for trials
 _MOST = 8.0  # seconds of trials

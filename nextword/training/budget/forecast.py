@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from nextword.core.events import Event
+from nextword.data.beginning import Beginning
+from nextword.data.encode import Text, encode
 from nextword.data.source import Source
 from nextword.runs.settings import RunSettings, changed
 from nextword.text.subwords import default_size
-from nextword.training.budget.beginning import Beginning
 from nextword.training.budget.calibrate import calibrate, in_time
 from nextword.training.budget.clock import LEAVING, process_start
 from nextword.training.budget.trial import count_weights, try_steps
 from nextword.training.conditions import Conditions
-from nextword.training.ids import Text, encode
 
 _SAMPLE = 3_000_000  # bytes that are cut into pieces to see how many there are
 _WHOLE = {

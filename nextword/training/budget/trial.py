@@ -10,10 +10,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, cast
 
 from nextword.core.events import Done, Event
+from nextword.data.encode import Text
 from nextword.runs.settings import RunSettings
 from nextword.training.budget.clock import Clock
 from nextword.training.conditions import Conditions
-from nextword.training.ids import Text
 
 if TYPE_CHECKING:
     from nextword.models.network import Network
@@ -63,8 +63,9 @@ def try_steps(
 
     One step alone tells enough if it takes more than ``slowest`` seconds.
     """
+    from nextword.models import precision
     from nextword.system import threads
-    from nextword.training import loop, precision, setup
+    from nextword.training import loop, setup
     from nextword.training.update import Learner
 
     unlimited = replace(conditions, clock=Clock(), ranks=conditions.ranks.apart())

@@ -16,9 +16,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 from nextword.blocks.states import State
 from nextword.models.network import Network
+from nextword.tasks.objectives.next_token import Lesson
 from nextword.training.distributed.engines import Engine
 from nextword.training.distributed.ranks import Ranks
-from nextword.training.lesson import Lesson
 
 
 class Taught(nn.Module):

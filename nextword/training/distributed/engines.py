@@ -16,8 +16,8 @@ from torch import Tensor
 from nextword.blocks.states import State
 from nextword.models.network import Network
 from nextword.models.training import NeuralTrainSettings
+from nextword.tasks.objectives.next_token import Lesson
 from nextword.training.distributed.ranks import Ranks
-from nextword.training.lesson import Lesson
 
 
 class Engine:

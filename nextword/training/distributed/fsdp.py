@@ -23,11 +23,11 @@ from nextword.blocks.states import State
 from nextword.core.errors import ConfigError
 from nextword.models.network import Network
 from nextword.models.training import NeuralTrainSettings
+from nextword.tasks.objectives.next_token import Lesson
 from nextword.training.averaging import put_weights
 from nextword.training.distributed.ddp import Taught
 from nextword.training.distributed.engines import Engine
 from nextword.training.distributed.ranks import Ranks
-from nextword.training.lesson import Lesson
 
 
 class Divided(Engine):

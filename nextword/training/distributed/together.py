@@ -22,8 +22,8 @@ def meet(launch: Launch, settings: RunSettings, device: str, resume: bool) -> Ra
     """The ranks of a job of several processes. With ``resume`` the model is not known before they meet."""
     if not resume:
         check(settings, launch.world)
+    from nextword.models.precision import find_device
     from nextword.training.distributed.rendezvous import meet as meet_others
-    from nextword.training.precision import find_device
 
     return meet_others(launch, getattr(settings.train, "timeout", _TIMEOUT), find_device(device))
 

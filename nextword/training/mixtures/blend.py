@@ -19,6 +19,7 @@ from typing import Any
 from nextword.core.contracts import Encoded
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Stage
+from nextword.data.encode import Text
 from nextword.data.source import Source
 from nextword.mixtures.family import SavedMixture
 from nextword.mixtures.mixture import MixtureSettings
@@ -30,7 +31,6 @@ from nextword.store.writing import NewRun, new_run
 from nextword.training.budget import sizes
 from nextword.training.budget.calibrate import in_time
 from nextword.training.conditions import Conditions
-from nextword.training.ids import Text
 from nextword.training.learn import Metrics, learn_neural
 from nextword.training.mixtures.pieces import Draft, count, cut_best, with_held_out
 from nextword.training.mixtures.weighing import HeldOut, Weighed, weigh

@@ -16,12 +16,12 @@ import numpy as np
 from nextword.core.contracts import Encoded
 from nextword.core.events import Event, Note, Stage
 from nextword.core.family import Budget
+from nextword.data.encode import Text, encode
 from nextword.data.source import Source
 from nextword.runs import facts
 from nextword.runs.saved import Trained
 from nextword.runs.settings import RunSettings, is_neural
 from nextword.training.conditions import Conditions
-from nextword.training.ids import Text, encode
 from nextword.training.learn import Metrics, learn_counts
 from nextword.training.mixtures.weighing import HeldOut, log_probs
 

@@ -18,8 +18,8 @@ from torch import Tensor
 from nextword.blocks.states import State
 from nextword.models.choices import Bptt, Forcing
 from nextword.models.network import Network
-from nextword.training.bptt import Between, RandomCut, is_recurrent
-from nextword.training.forcing import OwnWords
+from nextword.tasks.objectives.bptt import Between, RandomCut, is_recurrent
+from nextword.tasks.objectives.forcing import OwnWords
 
 Resets = npt.NDArray[np.bool_] | None
 

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from nextword.blocks.states import State, detach
+from nextword.models import precision
 from nextword.models.network import Network
-from nextword.training import precision
-from nextword.training.bptt import is_recurrent
-from nextword.training.objectives import next_word_loss
-from nextword.training.reading import Reader, Resets
+from nextword.tasks.objectives.bptt import is_recurrent
+from nextword.tasks.objectives.cross_entropy import next_word_loss
+from nextword.tasks.objectives.reading import Reader, Resets
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""What one example is: how it is read, batched, learned from, measured and predicted."""

@@ -1,0 +1,1 @@
+"""What is made small: losses, what the model reads meanwhile, and how far gradients go back."""
