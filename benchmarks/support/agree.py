@@ -19,7 +19,8 @@ from nextword.data.batches.batch import NOT_COUNTED
 from nextword.data.encode import encode
 from nextword.data.source import Source
 from nextword.runs.settings import plan
-from nextword.training import loop, setup
+from nextword.training import job as setup
+from nextword.training import loop
 from nextword.training.conditions import Conditions
 
 SETTINGS = [

@@ -14,6 +14,7 @@ from nextword.api.run import Run, load
 from nextword.core import catalog
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Stage
+from nextword.data.encode import DataFacts
 from nextword.formats.arpa.files import ArpaModel, read_arpa, write_arpa
 from nextword.ngram.model import NgramModel
 from nextword.runs import facts, saved
@@ -86,7 +87,7 @@ def _trained(path: str | os.PathLike[str], found: ArpaModel, seconds: float) -> 
     settings = plan("ngram", sets={"model.order": found.trie.order})
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    told = facts.collect(0, facts.DataFacts((os.fspath(path),), digest, os.path.getsize(path)), seconds)
+    told = facts.collect(0, DataFacts((os.fspath(path),), digest, os.path.getsize(path)), seconds)
     return Trained(settings, model, WordTokenizer(found.vocabulary), told)
 
 

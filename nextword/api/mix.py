@@ -17,6 +17,7 @@ from nextword.core import catalog, config
 from nextword.core.contracts import START, Tokenizer
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Measure, Note, Stage
+from nextword.core.training import TrainSettings
 from nextword.data.source import Source
 from nextword.evaluation.lm.streams import Stream
 from nextword.mixtures.family import SavedMixture
@@ -25,10 +26,11 @@ from nextword.mixtures.mixture import MixtureSettings, tune_weights
 from nextword.runs import saved
 from nextword.runs.facts import collect
 from nextword.runs.saved import Trained
-from nextword.runs.settings import RunSettings, TrainSettings
+from nextword.runs.settings import RunSettings
 from nextword.store.names import default_name, mark_latest
 from nextword.store.reading import RunFolder
 from nextword.store.writing import check_target, new_run, real_path
+from nextword.tasks import lm
 from nextword.training.mixtures.memories import Joined, Joining, Wanted
 from nextword.training.mixtures.weighing import HeldOut
 
@@ -190,7 +192,9 @@ def _weighed(
         runs=tuple(each.name for each in joined), weights=tuned.weights, of=of if any(of) else ()
     )
     first = run.settings
-    return RunSettings("mixture", "mixture", model, first.text, first.data, TrainSettings()), figures
+    return RunSettings(
+        "mixture", "mixture", {**first.groups, "model": model, "train": TrainSettings()}
+    ), figures
 
 
 def _perplexity(logps: Sequence[Any]) -> str:
@@ -219,7 +223,7 @@ def _check(runs: Sequence[Run], folders: Sequence[RunFolder]) -> None:
     """The ids of all runs must mean the same."""
     first = folders[0]
     for run, folder in zip(runs[1:], folders[1:], strict=True):
-        name = saved.TOKENIZER
+        name = lm.TOKENIZER
         if folder.manifest.files[name].sha256 != first.manifest.files[name].sha256:
             raise ConfigError(
                 f"the tokenizers of {_told(runs[0])} and {_told(run)} do not agree; train the second with "

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class Run:
     @property
     def model(self) -> LanguageModel:
         """The model itself, on the one contract."""
-        return self._trained.model
+        return cast(LanguageModel, self._trained.model)
 
     @property
     def tokenizer(self) -> Tokenizer:

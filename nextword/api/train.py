@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from nextword.api import resuming
 from nextword.api.events import finish
@@ -14,19 +14,17 @@ from nextword.api.run import Run, load
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note
-from nextword.data.source import Source
-from nextword.data.split import TooShort, hold_out
+from nextword.core.family import CompositeFamily, Cost, CountFamily, NetworkFamily
+from nextword.core.task import Task
 from nextword.runs import saved
-from nextword.runs.settings import RunSettings, from_toml, is_neural, plan
+from nextword.runs.settings import RunSettings, from_toml, plan
 from nextword.store.manifest import MANIFEST
 from nextword.store.names import default_name, mark_latest, resolve
 from nextword.store.reading import open_run
 from nextword.store.writing import NewRun, check_target, new_run, tidy
 from nextword.system.launch import Launch, launched
 from nextword.system.signals import Stop
-from nextword.training.budget.auto import choose
 from nextword.training.budget.clock import Clock
-from nextword.training.budget.estimate import estimate as guess
 from nextword.training.checkpointing import Keeper
 from nextword.training.conditions import Conditions
 from nextword.training.distributed import together
@@ -44,7 +42,7 @@ class Order:
     """What somebody asked `train` for."""
 
     data: tuple[str, ...] = ()
-    task: str = "lm"
+    task: str | None = None
     model: str | None = None
     recipe: str | None = None
     source: str | None = None  # --from
@@ -146,19 +144,18 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: How) -> Iterator
     yield from notes
     asked = resuming.asked(order, settings, checkpoint)
     settings = settings if checkpoint is None else go_on(checkpoint, settings, os.fspath(out or ""))
-    source, valid, remarks = _texts(order, settings)
-    yield from remarks
-    yield from _in_time(order, settings, source)
+    examples = _examples(order, settings)
+    yield from _in_time(order, settings, examples)
     with Stop() as stop:
         start = _start(order) if checkpoint is None else None
         clock = resuming.clock_of(order, checkpoint, how.began)
         conditions = Conditions(clock, stop, order.device, start, ranks=ranks)
         if how.keep and not ranks.is_first:  # it writes nothing but its part of a checkpoint
             nowhere = NewRun(Path(), Path(out or ""))
-            keeper = Keeper(nowhere, asked, checkpoint, clock, asked["minutes"], ranks)
+            keeper = Keeper(nowhere, settings.find_task(), asked, checkpoint, clock, asked["minutes"], ranks)
             conditions = replace(conditions, keeper=keeper)
         if not how.keep or not ranks.is_first:
-            for event in fit(settings, source, valid, None, conditions):
+            for event in fit(settings, examples, None, conditions):
                 yield Done(Run(event.result)) if isinstance(event, Done) else event
             return
         target = default_name(settings.name, order.names[0]) if out is None else out
@@ -166,9 +163,9 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: How) -> Iterator
         check_target(target, how.overwrite, goes_on)
         with new_run(target, overwrite=how.overwrite, goes_on=goes_on) as folder:
             together.clear(folder, how.launch, how.overwrite)
-            keeper = Keeper(folder, asked, checkpoint, clock, asked["minutes"], ranks)
+            keeper = Keeper(folder, settings.find_task(), asked, checkpoint, clock, asked["minutes"], ranks)
             conditions = replace(conditions, keeper=keeper)
-            for event in fit(settings, source, valid, folder, conditions):
+            for event in fit(settings, examples, folder, conditions):
                 if isinstance(event, Done):
                     saved.write(event.result, folder)
                 else:
@@ -177,18 +174,10 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: How) -> Iterator
         yield Done(load(target))
 
 
-def _texts(order: Order, settings: RunSettings) -> tuple[Source, Source | None, list[Note]]:
-    """What is learned from, and what is held out: as given, or, for neural models, the end of the text."""
-    if order.valid:
-        valid = Source.for_reading([order.valid], settings.data)
-        return Source.for_training(order.names, settings.data), valid, []
-    if (is_neural(settings.find_family()) or settings.family == "mixture") and settings.data.hold_out > 0:
-        try:
-            return *hold_out(order.names, settings.data), []
-        except TooShort:
-            note = Note("the text is too short to hold a part of it out, so nothing of it is measured")
-            return Source.for_training(order.names, settings.data), None, [note]
-    return Source.for_training(order.names, settings.data), None, []
+def _examples(order: Order, settings: RunSettings) -> Any:
+    """Open what is learned from and what is held out, as the task reads it."""
+    valid = () if order.valid is None else (order.valid,)
+    return settings.find_task().examples(order.names, valid, settings)
 
 
 def _start(order: Order) -> saved.Trained | None:
@@ -196,13 +185,18 @@ def _start(order: Order) -> saved.Trained | None:
     return None if order.source is None else saved.load(order.source)
 
 
-def _in_time(order: Order, settings: RunSettings, source: Source) -> Iterator[Event]:
-    """Minutes are an upper limit for count models: say so where they will hardly do."""
-    if is_neural(settings.find_family()) or settings.family == "mixture":
+def _in_time(order: Order, settings: RunSettings, examples: Any) -> Iterator[Event]:
+    """Say so where a count model will hardly be ready within the minutes, which are an upper limit for it."""
+    family = settings.find_family()
+    if order.minutes is None or not isinstance(family, CountFamily):
         return
-    seconds = guess(settings, source.size or 0)["seconds"]
-    if order.minutes is not None and seconds > 60 * order.minutes:
+    seconds = _cost(settings, family, examples).seconds
+    if seconds > 60 * order.minutes:
         yield Note(f"about {seconds:,.0f} s are expected, more than the {order.minutes:g} minutes asked for")
+
+
+def _cost(settings: RunSettings, family: CountFamily, examples: Any) -> Cost:
+    return family.estimate(settings.model, examples.size or 0, getattr(settings.text, "tokenizer", ""))
 
 
 def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
@@ -217,7 +211,7 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
     if begun is not None and order.recipe is None and model is None:
         model = begun.family
     if order.recipe is None and model in (None, "auto"):
-        choice = choose(sets, order.minutes)
+        choice = cast(Task, catalog.find("task", order.task or "lm")).choose(sets, order.minutes)
         sets = {**choice.sets, **sets}
         model, notes = choice.model, [Note(f"auto chose the model '{choice.model}': {choice.why}")]
     settings = plan(
@@ -230,10 +224,10 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
         base=None if begun is None else lambda family: _base(begun, family, order),
     )
     _check_device(order.device, settings)
-    made_by = getattr(settings.find_family(), "made_by", None)
-    if made_by is not None and order.minutes is None:
+    family = settings.find_family()
+    if isinstance(family, CompositeFamily) and order.minutes is None:
         raise ConfigError(
-            f"a {settings.family} is not trained on text without --minutes; make one with: {made_by}"
+            f"a {settings.family} is not trained on text without --minutes; make one with: {family.made_by}"
         )
     return settings, notes
 
@@ -242,7 +236,7 @@ def _settings_from(name: str) -> RunSettings:
     """The settings of the run that is gone on from; a count model cannot be."""
     folder = open_run(resolve(name))
     found = from_toml(folder.read_text(saved.CONFIG), str(folder.path / saved.CONFIG))
-    if not is_neural(found.find_family()):
+    if not isinstance(found.find_family(), NetworkFamily):
         raise ConfigError(
             f"--from needs a model with weights to go on from, and '{name}' is a {found.family}; join the "
             "texts instead (train A B), or mix two runs (nextword mix)"
@@ -265,7 +259,7 @@ def _base(begun: RunSettings, family: str, order: Order) -> dict[str, Any]:
 
 def _check_device(device: str, settings: RunSettings) -> None:
     """Count models know the CPU only; for the others the device must be there."""
-    neural = is_neural(settings.find_family())
+    neural = isinstance(settings.find_family(), NetworkFamily)
     allowed = _NEURAL_DEVICES if neural else _DEVICES
     if device not in allowed:
         said = f"'{device}' is no device{'' if neural else ' for count models'}"
@@ -277,32 +271,34 @@ def _check_device(device: str, settings: RunSettings) -> None:
 
 
 def estimate(order: Order) -> dict[str, Any]:
-    """What a training would take; nothing is trained."""
+    """Return what a training would take; nothing is trained."""
     settings, _ = settings_of(order)
-    source, _, _ = _texts(order, settings)
-    if is_neural(settings.find_family()):
+    examples = _examples(order, settings)
+    return _estimate(settings, examples, Conditions(Clock.minutes(order.minutes), device=order.device))
+
+
+def _estimate(settings: RunSettings, examples: Any, conditions: Conditions) -> dict[str, Any]:
+    family = settings.find_family()
+    if isinstance(family, CompositeFamily):
+        return _of_parts(settings, examples, conditions)
+    if isinstance(family, NetworkFamily):
         from nextword.training.budget.forecast import forecast
 
-        return forecast(settings, source, Conditions(Clock.minutes(order.minutes), device=order.device))
-    if settings.family == "mixture":
-        return _of_parts(settings, source, order)
-    return guess(settings, source.about or 0)
+        return forecast(settings, examples, conditions)
+    assert isinstance(family, CountFamily)
+    cost, most = _cost(settings, family, examples), settings.train.memory
+    memory = min(cost.memory, most) if most else cost.memory
+    return {"model": settings.name, "bytes": examples.size or 0, **asdict(cost), "memory": memory}
 
 
-def _of_parts(settings: RunSettings, source: Source, order: Order) -> dict[str, Any]:
+def _of_parts(settings: RunSettings, examples: Any, conditions: Conditions) -> dict[str, Any]:
     """A mixture takes its minutes, the memory of its parts and their room on disk."""
-    from nextword.training.budget.forecast import forecast
     from nextword.training.mixtures.blend import part_settings
 
-    clock = Clock.minutes(order.minutes)
-    found = [
-        forecast(part, source, Conditions(clock))
-        if is_neural(part.find_family())
-        else guess(part, source.about or 0)
-        for part in part_settings(settings)
-    ]
+    found = [_estimate(part, examples, conditions) for part in part_settings(settings)]
     summed = {name: sum(each.get(name, 0) for each in found) for name in ("parameters", "memory", "disk")}
-    return {"model": settings.name, "bytes": source.about or 0, "seconds": clock.seconds, **summed}
+    size = examples.size or 0
+    return {"model": settings.name, "bytes": size, "seconds": conditions.clock.seconds, **summed}
 
 
 def _names(data: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ class Told:
         """Everything but step and time."""
         parts = [f"loss {self.step.loss:.3f}"] if self.step is not None else []
         if self.valid is not None:
-            parts.append(f"held out {_quality(self.valid)}{'' if self.valid.best else ' (not the best)'}")
+            parts.append(f"held out {self.valid.shown}{'' if self.valid.best else ' (not the best)'}")
         if self.step is not None:
             parts += [f"{self.step.tokens_per_second:,.0f} tokens/s", f"norm {self.step.norm:.2g}"]
             parts.append(show_size(self.step.memory))
@@ -76,12 +76,6 @@ class Told:
         left = None if self.step is None else self.step.seconds_left
         time = f", {_time(left)} left" if left is not None else ""
         return f"step {step:,}{of}: {self.details()}{time}"
-
-
-def _quality(valid: Valid) -> str:
-    if valid.bits_per_byte is None:
-        return f"{valid.nll:.3f} nats per token"
-    return f"{valid.bits_per_byte:.3f} bits per byte"
 
 
 def _time(seconds: float) -> str:

@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
+from nextword.core.family import NetworkFamily
 from nextword.models import presets
-from nextword.runs.settings import RunSettings, groups_of, is_neural, plan
-from nextword.training.budget.auto import choose
+from nextword.runs.settings import RunSettings, groups_of, plan
+from nextword.tasks.auto import choose
 
 # What is compared where nothing is named: every smoothing, the default last; with minutes the families.
 SMOOTHINGS = (
@@ -44,7 +45,7 @@ class Entry:
     @property
     def tokenizer(self) -> str:
         """As it was asked for."""
-        return self.settings.text.tokenizer
+        return str(self.settings.text.tokenizer)
 
     @property
     def chooses(self) -> bool:
@@ -71,7 +72,7 @@ class _Asked:
 
     @property
     def is_neural(self) -> bool:
-        return is_neural(self.family) or (self.family.name == MIXTURE and not self.is_mixture)
+        return isinstance(self.family, NetworkFamily) or (self.family.name == MIXTURE and not self.is_mixture)
 
     @property
     def keys(self) -> list[str]:
@@ -146,7 +147,8 @@ def _short(tokenizer: str) -> str:
 
 
 def _seeded(settings: RunSettings, number: int) -> RunSettings:
-    return replace(settings, train=settings.train.model_copy(update={"seed": settings.train.seed + number}))
+    train = settings.train.model_copy(update={"seed": settings.train.seed + number})
+    return settings.with_group("train", train)
 
 
 def _check_mixture(found: Sequence[Entry]) -> None:

@@ -17,7 +17,7 @@ from nextword.comparison.rows import finite, key_of, read_json, write_json
 from nextword.comparison.setup import Contest
 from nextword.comparison.tokenizers import with_file
 from nextword.core.events import Event, Note, Progress, Stage
-from nextword.data.encode import Text, encode
+from nextword.data.encode import PackedText, encode
 from nextword.evaluation.lm import orders
 from nextword.evaluation.lm.orders import OrderFacts
 from nextword.evaluation.lm.signature import version
@@ -52,7 +52,8 @@ def growth(contest: Contest) -> Generator[Event, None, Growth | None]:
     store = _Store(read_json(path), contest.digest + entries[0].tokenizer, most)
     missing = [entry.settings for entry in entries if store.find(entry.settings) is None]
     if missing or store.text is None:
-        text = yield from encode(with_file(contest, entries[0]), contest.train)
+        settings = with_file(contest, entries[0])
+        text = yield from encode(contest.train, settings.text, settings.data)
         yield from _measure(store, missing, text, contest)
         write_json(path, store.values)
     found = store.text
@@ -95,7 +96,7 @@ class _Store:
 
 
 def _measure(
-    store: _Store, entries: list[RunSettings], text: Text, contest: Contest
+    store: _Store, entries: list[RunSettings], text: PackedText, contest: Contest
 ) -> Generator[Event, None, None]:
     ids = orders.sample(np.asarray(text.ids), MOST)
     held = orders.sample(_held(text, contest))
@@ -120,7 +121,7 @@ def _measure(
         store.values[store.key(entry)] = found
 
 
-def _held(text: Text, contest: Contest) -> Array:
+def _held(text: PackedText, contest: Contest) -> Array:
     found: list[Array] = []
     for piece in text.tokenizer.encode_blocks(contest.held.blocks()):
         found.append(np.asarray(piece.ids))

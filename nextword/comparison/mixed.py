@@ -19,13 +19,14 @@ from nextword.comparison.rows import Row
 from nextword.comparison.setup import Contest
 from nextword.core.contracts import START
 from nextword.core.events import Event, Stage
+from nextword.core.training import TrainSettings
 from nextword.evaluation.lm.streams import Stream
 from nextword.mixtures.family import SavedMixture
 from nextword.mixtures.mixture import MixtureSettings, tune_weights
 from nextword.runs import saved
 from nextword.runs.facts import collect
 from nextword.runs.saved import Trained
-from nextword.runs.settings import RunSettings, TrainSettings
+from nextword.runs.settings import RunSettings
 from nextword.store.reading import RunFolder
 from nextword.store.writing import new_run
 
@@ -90,7 +91,11 @@ def _joined(
     first = parts[0]
     model = MixtureSettings(runs=tuple(row.run for row in rows), weights=weights)
     text, data = first.settings.text, first.settings.data
-    settings = RunSettings(entry.model, "mixture", model, text, data, TrainSettings())
+    settings = RunSettings(
+        entry.model,
+        "mixture",
+        {"model": model, "text": text, "data": data, "train": TrainSettings()},
+    )
     folders: list[RunFolder] = [part.folder for part in parts if part.folder is not None]
     mixture = SavedMixture([part.model for part in parts], weights, folders)
     facts = collect(entry.settings.train.seed, first.facts.data, 0.0)

@@ -16,6 +16,7 @@ from nextword.core.errors import TrainingError
 from nextword.core.events import Done, Event, Note, Stage
 from nextword.runs import saved
 from nextword.store.writing import new_run
+from nextword.tasks.lm import Texts
 from nextword.training.budget.clock import Clock
 from nextword.training.conditions import Conditions
 from nextword.training.fit import fit
@@ -54,7 +55,7 @@ def _train(contest: Contest, entry: Entry, folder: Path) -> Generator[Event, Non
     limit = math.inf if contest.minutes is None or entry.is_neural else contest.minutes * 60
     try:
         with new_run(folder, overwrite=True) as new:
-            for event in fit(with_file(contest, entry), contest.train, tune, new, conditions):
+            for event in fit(with_file(contest, entry), Texts(contest.train, tune), new, conditions):
                 if time.perf_counter() - began > limit:
                     raise _TimeOver
                 if isinstance(event, Done):

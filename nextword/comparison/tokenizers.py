@@ -18,9 +18,9 @@ from nextword.core.events import Event, Stage
 from nextword.data.encode import encode
 from nextword.runs.settings import RunSettings
 from nextword.store.disk import translate
+from nextword.tasks.lm import Texts, in_time
 from nextword.text.files import load_tokenizer
 from nextword.text.fit import fit_tokenizer
-from nextword.training.budget.calibrate import in_time
 from nextword.training.budget.clock import Clock
 
 
@@ -37,7 +37,8 @@ def shared(contest: Contest) -> Generator[Event, None, Contest]:
     for name, file in files.items():
         if getattr(load_tokenizer(file), "cached", False):  # now: no model's time goes into cutting the text
             first = next(entry for entry in contest.entries if entry.tokenizer == name)
-            yield from encode(with_file(contest, first), contest.train)
+            settings = with_file(contest, first)
+            yield from encode(contest.train, settings.text, settings.data)
     return contest
 
 
@@ -45,12 +46,12 @@ def with_file(contest: Contest, entry: Entry) -> RunSettings:
     """The settings of an entry, its tokenizer being the shared file."""
     file = contest.tokenizers.get(entry.tokenizer, entry.tokenizer)
     text = entry.settings.text.model_copy(update={"tokenizer": file})
-    return replace(entry.settings, text=text)
+    return entry.settings.with_group("text", text)
 
 
 def _file(contest: Contest, entry: Entry) -> Path:
     """The tokenizer of this name, learned now unless it is there."""
-    settings, _, _ = in_time(entry.settings, contest.train, None, Clock.minutes(contest.minutes))
+    settings, _ = in_time(entry.settings, Texts(contest.train), Clock.minutes(contest.minutes).seconds)
     about = (settings.text.model_dump_json(), settings.data.model_dump_json(), contest.digest)
     digest = hashlib.sha256("\n".join(about).encode()).hexdigest()
     path = contest.out / "tokenizers" / f"{entry.tokenizer}-{digest[:12]}.json"

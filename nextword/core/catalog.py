@@ -16,6 +16,10 @@ from typing import Any
 from nextword.core.errors import ConfigError, MissingPart
 
 SLOTS: dict[str, dict[str, str]] = {
+    # Tasks: an object with the protocol of `core.task`.
+    "task": {
+        "lm": "nextword.tasks.lm:TASK",
+    },
     # Families: an object with the protocol of `core.family`.
     "model": {
         "ngram": "nextword.ngram.family:FAMILY",

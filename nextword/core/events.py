@@ -5,8 +5,11 @@ Terminal, report and later the page read the same events.
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+Rows = list[dict[str, Any]]  # of ``metrics.jsonl``
 
 
 @dataclass(frozen=True)
@@ -58,17 +61,18 @@ class Step(Event):
     norm: float  # of the gradient, before clipping
     tokens_per_second: float
     memory: int  # peak resident bytes
+    parts: Mapping[str, float] = field(default_factory=dict)  # of the loss, by name
 
 
 @dataclass(frozen=True)
 class Valid(Event):
-    """The held-out text was measured."""
+    """The held-out examples were measured."""
 
     step: int
     seconds: float
     tokens: int
-    nll: float  # nats per token
-    bits_per_byte: float | None
+    values: Mapping[str, float | None]  # what was measured, by name
+    shown: str  # the same, as people read it
     best: bool  # the best so far, so its weights are kept
 
 
@@ -77,3 +81,38 @@ class Done(Event):
     """The last event: what was made."""
 
     result: Any = None
+
+
+def returned(events: Generator[Event, None, Any]) -> Any:
+    """Run a generator whose events nobody watches; returns what it returns."""
+    while True:
+        try:
+            next(events)
+        except StopIteration as end:
+            return end.value
+
+
+def recorded(events: Iterable[Event], rows: Rows) -> Generator[Event, None, Any]:
+    """Pass on all but the last event; numbers are kept, and the result is returned."""
+    made: Any = None
+    for event in events:
+        if isinstance(event, Done):
+            made = event.result
+            continue
+        if isinstance(event, Measure):
+            rows.append(event.values)
+        yield event
+    assert made is not None, "the last event is Done(something)"
+    return made
+
+
+def kept(events: Generator[Event, None, Any], rows: Rows) -> Generator[Event, None, Any]:
+    """Pass on all events; numbers are kept, and what the generator returns is returned."""
+    while True:
+        try:
+            event = next(events)
+        except StopIteration as end:
+            return end.value
+        if isinstance(event, Measure):
+            rows.append(event.values)
+        yield event

@@ -1,18 +1,19 @@
 """What a family of models offers to training and loading; the catalog's slot "model" names them.
 
-A family is an object, not a class hierarchy: settings, fit, save, load. Progress is yielded.
+A family is an object, not a class hierarchy. How it is trained is known by what it has: count families `fit`,
+network families `build`, composite families are made of `parts`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from nextword.core.contracts import Array, LanguageModel, Tokenizer
 from nextword.core.events import Event
 from nextword.core.settings import Settings
+from nextword.core.training import TrainSettings
 
 if TYPE_CHECKING:
     from nextword.store.reading import RunFolder
@@ -31,26 +32,73 @@ class Budget:
     master: str = ""  # of a cluster
 
 
+@dataclass(frozen=True)
+class Rung:
+    """One size of a family, and what it is trained with."""
+
+    name: str
+    settings: Mapping[str, Any]
+    about: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a fit takes, roughly."""
+
+    tokens: int
+    seconds: float
+    memory: int
+    disk: int
+
+
 @runtime_checkable
 class Family(Protocol):
     """One family: ``FAMILY`` in its module."""
 
     name: str
-    Settings: type[Settings]
+    task: str  # the task it is for
+    Settings: type[Settings]  # the group ``model``
+    Training: type[TrainSettings]  # the group ``train``
+    defaults: Mapping[str, Any]  # settings below those of the user
     default_tokenizer: str
     holds_text: bool  # whether a model can hold pieces of its training text word for word
+    measures: bool  # whether training measures held-out examples, so that some are held out by default
 
-    def fit(self, ids: Array, tokenizer: Tokenizer, settings: Any, budget: Budget) -> Iterator[Event]:
-        """Learn from packed ids (``START w … END …``, int32, in memory or memory-mapped).
-
-        Yields events; the last one is ``Done(model)``.
-        """
-        ...
-
-    def save(self, model: LanguageModel, folder: NewRun) -> None:
+    def save(self, model: Any, folder: NewRun) -> None:
         """Write the model's own files; those already in ``folder.path`` stay as they are."""
         ...
 
-    def load(self, folder: RunFolder, settings: Any, tokenizer: Tokenizer) -> LanguageModel:
-        """The model of a run; large arrays are memory-mapped."""
+    def load(self, folder: RunFolder, settings: Any, vocabulary: Any) -> Any:
+        """Return the model of a run; large arrays are memory-mapped."""
+        ...
+
+
+@runtime_checkable
+class CountFamily(Family, Protocol):
+    """A family that is fitted without gradients, in passes over the examples."""
+
+    fit: Callable[..., Iterator[Event]]  # its task knows the arguments; the last event is ``Done(model)``
+
+    def estimate(self, settings: Any, size: int, tokenizer: str) -> Cost:
+        """Return what fitting a text of so many bytes takes."""
+        ...
+
+
+@runtime_checkable
+class NetworkFamily(Family, Protocol):
+    """A family that learns step by step, in the trainer."""
+
+    ladder: tuple[Rung, ...]  # its sizes, small to large: what ``--minutes`` chooses from
+    row_length: int  # positions that a row of a batch has by default; 0: the model's context
+    build: Callable[..., Any]  # makes a network; its task knows the arguments
+
+
+@runtime_checkable
+class CompositeFamily(Family, Protocol):
+    """A family whose models are made of models that are trained one after another."""
+
+    made_by: str  # the command that makes one of runs
+
+    def parts(self, settings: Any) -> tuple[str, ...]:
+        """Return the names of the models to train."""
         ...

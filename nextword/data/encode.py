@@ -1,14 +1,15 @@
-"""From a text to packed ids: the tokenizer is fitted on the way, or was made before.
+"""Encode a text as packed ids; the tokenizer is fitted on the way, or was made before.
 
 Without a limit the ids stay in memory; within ``train.memory`` they go to a file and are mapped.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +19,29 @@ from nextword.core.contracts import Array, Encoded, Tokenizer
 from nextword.core.errors import DataError
 from nextword.core.events import Event, Note, Progress, Stage
 from nextword.data.packed import packed, packed_key
+from nextword.data.settings import DataSettings
 from nextword.data.source import Source
-from nextword.runs.facts import DataFacts
-from nextword.runs.settings import RunSettings
 from nextword.text.fit import fit_tokenizer, vocabulary_note
+from nextword.text.settings import TextSettings
+
+_PIECE = 1 << 22  # ids hashed at once
 
 
 @dataclass(frozen=True)
-class Text:
+class DataFacts:
+    """The text a model was trained on."""
+
+    names: tuple[str, ...] = ()
+    sha256: str = ""  # of the bytes that were read, in their order
+    bytes: int = 0
+    words: int = 0
+    tokens: int = 0
+    sequences: int = 0
+    unknown: int = 0
+
+
+@dataclass(frozen=True)
+class PackedText:
     """A training text as a model sees it."""
 
     tokenizer: Tokenizer
@@ -35,32 +51,36 @@ class Text:
 
 
 def encode(
-    settings: RunSettings, source: Source, scratch: Path | None = None, known: Tokenizer | None = None
-) -> Generator[Event, None, Text]:
+    source: Source,
+    text: TextSettings,
+    data: DataSettings,
+    scratch: Path | None = None,
+    known: Tokenizer | None = None,
+) -> Generator[Event, None, PackedText]:
     """Tokenizer and ids of a text; yields progress in bytes, then the readers' notes.
 
     ``scratch``: a folder for the ids, which are then not held in memory. ``known``: the tokenizer, if it was
     made before.
     """
-    name, sink = settings.text.tokenizer, Sink(scratch)
-    unit = None if settings.data.unit == "auto" else settings.data.unit
+    name, sink = text.tokenizer, Sink(scratch)
+    unit = None if data.unit == "auto" else data.unit
     kind = catalog.find("tokenizer", name) if name in catalog.names("tokenizer") else None
     if known is None and kind is not None and hasattr(kind, "fit_encode"):  # vocabulary and ids in one pass
-        fitting = kind.fit_encode(source.blocks(), settings.text, unit or "line")
+        fitting = kind.fit_encode(source.blocks(), text, unit or "line")
         yield from _drain(fitting, sink, source.size)
         tokenizer: Tokenizer = fitting.tokenizer
     else:
         yield Stage("learn the tokenizer")
         source.keep()
-        tokenizer = known or fit_tokenizer(name, source.blocks(), settings.text, unit)
+        tokenizer = known or fit_tokenizer(name, source.blocks(), text, unit)
         if getattr(tokenizer, "cached", False) and tokenizer.unit == "document":
             return (yield from _cached(tokenizer, source))
         yield from _drain(tokenizer.encode_blocks(source.blocks()), sink, source.size)
     yield from _remarks(tokenizer, source, sink.facts(source.names, source.digest))
-    return Text(tokenizer, sink.ids(), sink.facts(source.names, source.digest), sink.documents())
+    return PackedText(tokenizer, sink.ids(), sink.facts(source.names, source.digest), sink.documents())
 
 
-def _cached(tokenizer: Tokenizer, source: Source) -> Generator[Event, None, Text]:
+def _cached(tokenizer: Tokenizer, source: Source) -> Generator[Event, None, PackedText]:
     """Where cutting a text costs more than reading it, its ids are kept and found again by content."""
     yield Stage("encode")
     digest = source.read_through()
@@ -69,7 +89,7 @@ def _cached(tokenizer: Tokenizer, source: Source) -> Generator[Event, None, Text
         source.names, digest, found.bytes, found.words, found.tokens, found.sequences, found.unknown
     )
     yield from _remarks(tokenizer, source, facts)
-    return Text(tokenizer, found.ids, facts)
+    return PackedText(tokenizer, found.ids, facts)
 
 
 def _remarks(tokenizer: Tokenizer, source: Source, facts: DataFacts) -> Iterator[Event]:
@@ -141,3 +161,13 @@ def _drain(pieces: Iterable[Encoded], sink: Sink, size: int | None) -> Iterator[
     for piece in pieces:
         sink.put(piece)
         yield Progress(sink.bytes)
+
+
+def hash_ids(arrays: Iterable[Any]) -> str:
+    """Return the SHA-256 of some arrays of ids, piece by piece."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{len(array)} {array.dtype.str};".encode())
+        for at in range(0, len(array), _PIECE):
+            digest.update(np.ascontiguousarray(array[at : at + _PIECE]).view(np.uint8).data)
+    return digest.hexdigest()

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from nextword.core import catalog
 from nextword.core.errors import ConfigError
+from nextword.core.family import NetworkFamily
 from nextword.runs import saved
 from nextword.runs.saved import Trained
-from nextword.runs.settings import is_neural
 
 if TYPE_CHECKING:
     from nextword.models.network import NeuralLanguageModel
@@ -59,6 +59,8 @@ def open_network(lab: str, run: str, recurrent: bool = False) -> tuple[Trained, 
 
 def _families(recurrent: bool) -> list[str]:
     """Families of networks, or the recurrent ones among them."""
-    found = [name for name in catalog.names("model") if is_neural(catalog.find("model", name))]
+    found = [
+        name for name in catalog.names("model") if isinstance(catalog.find("model", name), NetworkFamily)
+    ]
     cells = catalog.names("cell")
     return [name for name in found if name in cells] if recurrent else found

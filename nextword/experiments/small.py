@@ -27,10 +27,12 @@ from nextword.models.distributions import as_numpy
 from nextword.models.network import Head, Network, NeuralLanguageModel
 from nextword.models.training import NeuralTrainSettings
 from nextword.runs.settings import RunSettings, plan
+from nextword.tasks.objectives.next_token import NextToken
 from nextword.text.characters import CharacterTokenizer
 from nextword.text.settings import TextSettings
 from nextword.training import loop
-from nextword.training.loop import Job, Outcome
+from nextword.training.job import Job
+from nextword.training.loop import Outcome
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -77,7 +79,8 @@ def learn(
     began, first = time.process_time(), count.done
     learnt = Learnt(NeuralLanguageModel(network))
     network.train()
-    events = loop.fit(Job(network, cast(NeuralTrainSettings, settings.train), source))
+    train = cast(NeuralTrainSettings, settings.train)
+    events = loop.fit(Job(network, train, source, NextToken(train), model=NeuralLanguageModel))
     while True:
         try:
             event = next(events)

@@ -60,7 +60,7 @@ def prepare(run: str | None, max_vocab: int = 0, most: int = 0) -> Generator[Eve
     settings = plan("ngram", sets={"text.max_vocab": max_vocab}) if trained is None else trained.settings
     yield Stage("hold out the end of the text")
     names, train, held = _parts(run, trained, settings.data)
-    text = yield from encode(settings, train)
+    text = yield from encode(train, settings.text, settings.data)
     pieces = [np.asarray(piece.ids) for piece in text.tokenizer.encode_blocks(held.blocks())]
     order = ORDER if trained is None else int(getattr(trained.model, "order", ORDER))
     return Material(

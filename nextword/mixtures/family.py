@@ -7,14 +7,14 @@ that it stands alone when its members go.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from nextword.core import catalog, config
-from nextword.core.contracts import Array, LanguageModel, State, Tokenizer
+from nextword.core.contracts import LanguageModel, State, Tokenizer
 from nextword.core.errors import ConfigError, DamagedError
-from nextword.core.events import Event
-from nextword.core.family import Budget, Family
+from nextword.core.family import Family
+from nextword.core.training import TrainSettings
 from nextword.mixtures.members import Attached, Member, together
 from nextword.mixtures.memory import Kind, Part
 from nextword.mixtures.mixture import Mixture, MixtureSettings
@@ -57,14 +57,18 @@ class MixtureFamily:
     """Linear interpolation of saved runs."""
 
     name = "mixture"
+    task = "lm"
     Settings = MixtureSettings
+    Training = TrainSettings
+    defaults: Mapping[str, Any] = {}
     default_tokenizer = "bpe"
     holds_text = True
-    made_by = "nextword mix RUN RUN --tune DATA --out RUN"  # not by `train`
+    measures = True  # weights are tuned on held-out text
+    made_by = "nextword mix RUN RUN --tune DATA --out RUN"
 
-    def fit(self, ids: Array, tokenizer: Tokenizer, settings: Any, budget: Budget) -> Iterator[Event]:
-        """A mixture is not learned from text."""
-        raise ConfigError(f"a mixture is made of runs; use: {self.made_by}")
+    def parts(self, settings: MixtureSettings) -> tuple[str, ...]:
+        """Return the models that `train` makes one of."""
+        return tuple(settings.models)
 
     def save(self, model: LanguageModel, folder: NewRun) -> None:
         """Copy every file of every component."""
@@ -101,7 +105,8 @@ def load_part(part: RunFolder, tokenizer: Tokenizer, of: int = 0) -> Member:
         settings = config.build({"model": family.Settings}, given)["model"]
     except ConfigError as error:
         raise DamagedError(f"{place}: {error}") from error
-    return family.load(part, settings, tokenizer)
+    model: LanguageModel = family.load(part, settings, tokenizer)
+    return model
 
 
 def _memory(part: RunFolder, tree: dict[str, Any], tokenizer: Tokenizer, of: int) -> Attached:

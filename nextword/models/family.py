@@ -15,7 +15,9 @@ from torch.overrides import TorchFunctionMode
 from nextword.core.contracts import LanguageModel, Tokenizer
 from nextword.core.errors import DamagedError
 from nextword.core.settings import Settings
+from nextword.models.ladders import ladder
 from nextword.models.network import Network, NeuralLanguageModel
+from nextword.models.training import NeuralTrainSettings
 from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun
 
@@ -34,8 +36,10 @@ class NeuralSettings(Settings):
 class NeuralFamily:
     """One neural family; ``defaults`` are settings below the user's, such as the learning rate."""
 
+    task = "lm"
+    Training = NeuralTrainSettings
     holds_text = False
-    is_neural = True
+    measures = True
     default_tokenizer = "bpe"
 
     def __init__(
@@ -44,9 +48,11 @@ class NeuralFamily:
         settings: type[NeuralSettings],
         network: Callable[..., Network],
         defaults: Mapping[str, Any] | None = None,
+        row_length: int = 64,
     ) -> None:
         self.name, self.Settings, self._network = name, settings, network
-        self.defaults = dict(defaults or {})
+        self.defaults: Mapping[str, Any] = dict(defaults or {})
+        self.ladder, self.row_length = ladder(name), row_length
 
     def build(self, settings: Any, vocab_size: int, closed: bool) -> Network:
         """A new network with random weights; ``closed``: UNKNOWN never comes, so it has no probability."""

@@ -6,20 +6,9 @@ falls as layers grow wider; the rates are for AdamW with a short warm-up (measur
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from nextword.core.family import Rung
 
 RECURRENT = ("rnn", "lstm", "gru", "gru-torch", "mingru")
-
-
-@dataclass(frozen=True)
-class Rung:
-    """One size of a family, and what it is trained with."""
-
-    name: str
-    settings: Mapping[str, Any]
-    about: str
 
 
 def _rate(base: float, width: int) -> float:

@@ -82,6 +82,11 @@ class Network(nn.Module):
         return next(self.parameters()).device
 
 
+def device_of(network: nn.Module) -> torch.device:
+    """Return where the weights of a network are."""
+    return next(network.parameters()).device
+
+
 class NeuralState(NamedTuple):
     """Everything read: the network's own state, and its last feature, from which comes what is next."""
 

@@ -12,13 +12,15 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 import torch
+from torch import nn
 
 from nextword.blocks.recurrent import LSTM
 from nextword.core.errors import ConfigError
-from nextword.models.network import Network
+from nextword.core.task import Ranks
+from nextword.models.network import Network, device_of
 from nextword.system import processor
-from nextword.training.distributed.ranks import Ranks
 
+_WIDTH = 128  # of a network that does not say how wide it is
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
@@ -33,26 +35,31 @@ def find_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def choose(precision: str, network: Network, ranks: Ranks) -> str:
+def choose(precision: str, network: nn.Module, ranks: Ranks) -> str:
     """The type of products by name, "fp32" or "bf16"; with auto the faster one, the same for all ranks."""
     if precision != "auto":
-        if network.device.type == "cpu":
+        if device_of(network).type == "cpu":
             _check(precision)
         return precision
     is_faster = faster_type(network) == "bf16"
     return "bf16" if all(each for (each,) in ranks.gathered(float(is_faster))) else "fp32"
 
 
-def faster_type(network: Network) -> str:
+def faster_type(network: nn.Module) -> str:
     """What this machine computes such a network faster with."""
-    if network.device.type == "cuda":
+    device = device_of(network)
+    if device.type == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported() else "fp32"
-    if network.device.type != "cpu":
+    if device.type != "cpu":
         return "fp32"
     found = processor.find_out()
     _check("fp32")
     kind = "lstm" if any(isinstance(part, LSTM) for part in network.modules()) else "linear"
-    return "fp32" if found.refusal else found.faster(kind, network.width)
+    return (
+        "fp32"
+        if found.refusal
+        else found.faster(kind, network.width if isinstance(network, Network) else _WIDTH)
+    )
 
 
 def dtype_of(name: str) -> torch.dtype:

@@ -197,4 +197,4 @@ def _may_write(state: WindowState) -> bool:
 
 # 8 rows of 256 words are an update: a step takes a fraction of a second on a processor of two cores.
 DEFAULTS: dict[str, Any] = {"train.batch": 8}
-TRANSFORMER = NeuralFamily("transformer", TransformerSettings, TransformerNetwork, DEFAULTS)
+TRANSFORMER = NeuralFamily("transformer", TransformerSettings, TransformerNetwork, DEFAULTS, row_length=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ from nextword.core import catalog
 from nextword.core.contracts import LanguageModel, Tokenizer
 from nextword.core.errors import DamagedError
 from nextword.core.events import Event
-from nextword.core.family import Budget
-from nextword.ngram import estimation
+from nextword.core.family import Budget, Cost
+from nextword.core.training import SpreadSettings
+from nextword.ngram import estimate, estimation
 from nextword.ngram.arrays import Trie
 from nextword.ngram.model import NgramModel
 from nextword.ngram.settings import NgramSettings
@@ -27,10 +28,13 @@ class NgramFamily:
     """n-gram models of any order and smoothing."""
 
     name = "ngram"
+    task = "lm"
     Settings = NgramSettings
+    Training = SpreadSettings  # its counting can be spread over a cluster
+    defaults: Mapping[str, Any] = {}
     default_tokenizer = "words"
     holds_text = True
-    spreads = True  # its counting can be spread over a cluster
+    measures = False
 
     def fit(
         self, ids: Array, tokenizer: Tokenizer, settings: NgramSettings, budget: Budget
@@ -43,6 +47,10 @@ class NgramFamily:
             yield from buckets.fit(ids, tokenizer.vocab_size, settings, closed, budget)
         else:
             yield from estimation.fit(ids, tokenizer.vocab_size, settings, closed)
+
+    def estimate(self, settings: NgramSettings, size: int, tokenizer: str) -> Cost:
+        """Return what counting a text of so many bytes takes."""
+        return estimate.cost(size, tokenizer, settings.order)
 
     def save(self, model: LanguageModel, folder: NewRun) -> None:
         """The arrays of the trie, and what they mean."""

@@ -13,7 +13,7 @@ longest match; a = 1, D = 0 is Witten-Bell, a = 0, D > 0 absolute discounting. N
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,9 +23,11 @@ from pydantic import Field
 from nextword.core.contracts import END, START, LanguageModel, Tokenizer
 from nextword.core.errors import ConfigError, DamagedError
 from nextword.core.events import Done, Event, Note, Stage
-from nextword.core.family import Budget
+from nextword.core.family import Budget, Cost
 from nextword.core.settings import Settings
 from nextword.core.sizes import show_size
+from nextword.core.training import TrainSettings
+from nextword.ngram import estimate
 from nextword.ngram.estimation import SMALL
 from nextword.ngram.smoothing.estimate import predictable
 from nextword.ngram.smoothing.interpolated import WittenBell
@@ -232,6 +234,10 @@ class UnboundedFamily:
 
     name = "unbounded"
     Settings = UnboundedSettings
+    task = "lm"
+    Training = TrainSettings
+    defaults: Mapping[str, Any] = {}
+    measures = False
     default_tokenizer = "words"
     holds_text = True
 
@@ -250,6 +256,10 @@ class UnboundedFamily:
                 yield Note("the kernels are compiled on their first run, which takes some seconds")
         yield Stage("sorting the places of the text", len(ids), "tokens")
         yield Done(build(ids, tokenizer.vocab_size, settings, tokenizer.closed))
+
+    def estimate(self, settings: UnboundedSettings, size: int, tokenizer: str) -> Cost:
+        """Return what sorting a text of so many bytes takes, roughly as counting its 5-grams."""
+        return estimate.cost(size, tokenizer)
 
     def save(self, model: LanguageModel, folder: NewRun) -> None:
         """The text, its suffix array, and what they mean."""

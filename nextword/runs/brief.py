@@ -8,8 +8,13 @@ from typing import Any
 _TOLD = ("loss", "tokens_per_second")  # of the last row of learning
 
 
-def brief(metrics: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """The last state of learning and the best measurement; rows without a step are told as they are."""
+def brief(
+    metrics: Iterable[dict[str, Any]], decides: str = "valid_nll", higher: bool = False
+) -> dict[str, Any]:
+    """Return the last state of learning and the best measurement; rows without a step are kept as they are.
+
+    ``decides``: the measure that says which is best; ``higher``: more of it is better.
+    """
     steps = 0
     last: dict[str, Any] = {}
     best: dict[str, Any] = {}
@@ -18,8 +23,8 @@ def brief(metrics: Iterable[dict[str, Any]]) -> dict[str, Any]:
         steps = max(steps, row.get("step", 0))
         if "step" not in row:
             other |= row
-        elif "valid_nll" in row:
-            best = row if not best or _nll(row) < _nll(best) else best
+        elif decides in row:
+            best = row if not best or _cost(row[decides], higher) < _cost(best[decides], higher) else best
         else:
             last = row
     told = {"steps": steps} if steps else {}
@@ -28,6 +33,5 @@ def brief(metrics: Iterable[dict[str, Any]]) -> dict[str, Any]:
     return told | held | ({"best_step": best["step"]} if best else {}) | other
 
 
-def _nll(row: dict[str, Any]) -> float:
-    value = row["valid_nll"]
-    return float("inf") if value is None else float(value)
+def _cost(value: float | None, higher: bool) -> float:
+    return float("inf") if value is None else -float(value) if higher else float(value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nextword.core.contracts import LanguageModel, Tokenizer
+from nextword.core.contracts import LanguageModel
 from nextword.core.printable import printable
 from nextword.runs.brief import brief
 from nextword.runs.facts import Facts
@@ -22,33 +22,35 @@ _HOLDS = (
 
 def card(
     settings: RunSettings,
-    model: LanguageModel,
-    tokenizer: Tokenizer,
+    model: Any,
+    vocabulary: Any,
     facts: Facts,
     metrics: list[dict[str, Any]],
 ) -> str:
     """The whole page."""
+    task = settings.find_task()
+    numbers = brief(metrics, f"valid_{task.decides}", task.higher)
     data, made_with = facts.data, facts.versions.get("nextword", "")
     sizes = f"{data.bytes:,} bytes, {data.words:,} words, {data.tokens:,} tokens"
     lines = [
         f"# {settings.name}",
         "",
-        f"A language model of the family `{settings.family}`, made with nextword {made_with}.",
+        f"A {task.noun} of the family `{settings.family}`, made with nextword {made_with}.",
         "",
-        f"- vocabulary: {tokenizer.vocab_size:,} ({tokenizer.name}; a sequence is a {tokenizer.unit})",
+        f"- vocabulary: {task.describe(vocabulary)}",
         f"- trained on: {_names(data.names)}: {sizes}",
         f"- SHA-256 of the text: `{data.sha256}`",
         f"- time: {facts.seconds:,.1f} s, finished {facts.finished}",
         *(f"- {_name(name)}: {value}" for name, value in _described(model).items()),
-        *(f"- {_name(name)}: {_number(value)}" for name, value in brief(metrics).items()),
+        *(f"- {_name(name)}: {_number(value)}" for name, value in numbers.items()),
         *_members(settings, model),
         "",
     ]
-    if getattr(settings.find_family(), "holds_text", False):
+    if settings.find_family().holds_text:
         lines += [_HOLDS, ""]
     if not getattr(model, "is_probability", True):
         lines += ["Its numbers are scores, not probabilities: they do not sum to one.", ""]
-    lines += ["```", "nextword eval . TEXT", 'nextword generate . --prompt "the"', "```", ""]
+    lines += ["```", *task.usage(), "```", ""]
     return "\n".join(lines)
 
 

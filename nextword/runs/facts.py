@@ -11,21 +11,10 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from nextword.data.encode import DataFacts
+
 _PACKAGES = ("nextword", "numpy", "numba", "tokenizers", "pydantic")
 _NEURAL = ("torch", "safetensors")
-
-
-@dataclass(frozen=True)
-class DataFacts:
-    """The text a model was trained on."""
-
-    names: tuple[str, ...] = ()
-    sha256: str = ""  # of the bytes that were read, in their order
-    bytes: int = 0
-    words: int = 0
-    tokens: int = 0
-    sequences: int = 0
-    unknown: int = 0
 
 
 @dataclass(frozen=True)
@@ -33,7 +22,7 @@ class Facts:
     """Seed, versions, data, command and machine of one training."""
 
     seed: int = 0
-    data: DataFacts = DataFacts()
+    data: DataFacts = field(default_factory=DataFacts)
     seconds: float = 0.0
     finished: str = ""
     command: str = ""

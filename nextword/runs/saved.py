@@ -7,35 +7,37 @@ import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from nextword.core.contracts import LanguageModel, Tokenizer
-from nextword.core.errors import ConfigError, DamagedError, FormatError
+from nextword.core.contracts import Tokenizer
+from nextword.core.errors import ConfigError, DamagedError
 from nextword.runs import facts as training
 from nextword.runs.card import card
 from nextword.runs.settings import RunSettings, from_toml
 from nextword.store.names import resolve
 from nextword.store.reading import RunFolder, open_run
 from nextword.store.writing import NewRun
-from nextword.text.files import load_tokenizer
 
-CONFIG, TOKENIZER, METRICS, TRAINING, CARD = (
-    "config.toml", "tokenizer.json", "metrics.jsonl", "training.json", "README.md",
-)  # fmt: skip
+CONFIG, METRICS, TRAINING, CARD = "config.toml", "metrics.jsonl", "training.json", "README.md"
 # What tells about a run and does not change its numbers.
 _ABOUT = (METRICS, TRAINING, CARD)
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A model, its tokenizer, the settings and facts of its training."""
+    """A model, its vocabulary, the settings and facts of its training: what came out."""
 
     settings: RunSettings
-    model: LanguageModel
-    tokenizer: Tokenizer
+    model: Any  # on the contract of language models, where the task has such
+    vocabulary: Any  # the task's: for language models, the tokenizer
     facts: training.Facts = field(default_factory=training.Facts)
     metrics: list[dict[str, Any]] = field(default_factory=list)
     folder: RunFolder | None = None  # where it is saved, if it is
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """Return the vocabulary of a model of text."""
+        return cast(Tokenizer, self.vocabulary)
 
 
 def write(trained: Trained, folder: NewRun) -> None:
@@ -44,12 +46,12 @@ def write(trained: Trained, folder: NewRun) -> None:
     family.save(trained.model, folder)
     if not (folder.path / CONFIG).exists():  # a neural run has its plan there since before its first step
         folder.write(CONFIG, trained.settings.to_toml())
-    trained.tokenizer.save(str(folder.path / TOKENIZER))
+    trained.settings.find_task().save(trained.vocabulary, folder)
     folder.write(
         METRICS, "".join(json.dumps(_finite(row), allow_nan=False) + "\n" for row in trained.metrics)
     )
     folder.write_json(TRAINING, trained.facts.to_json())
-    page = card(trained.settings, trained.model, trained.tokenizer, trained.facts, trained.metrics)
+    page = card(trained.settings, trained.model, trained.vocabulary, trained.facts, trained.metrics)
     folder.write(CARD, page)
 
 
@@ -65,19 +67,10 @@ def load_folder(folder: RunFolder) -> Trained:
         settings = from_toml(folder.read_text(CONFIG), str(place))
     except ConfigError as error:
         raise DamagedError(f"{place}: {error}") from error
-    try:
-        tokenizer = load_tokenizer(folder.file(TOKENIZER))
-    except FormatError as error:
-        raise DamagedError(f"{error}; train the run again") from error
-    model = settings.find_family().load(folder, settings.model, tokenizer)
-    if model.vocab_size != tokenizer.vocab_size:
-        raise DamagedError(
-            f"'{folder.path}' has a model of {model.vocab_size:,} words and a tokenizer of "
-            f"{tokenizer.vocab_size:,}; train the run again"
-        )
+    model, vocabulary = settings.find_task().load(folder, settings)
     folder.ensure_unchanged()
     facts = training.from_json(folder.read_json(TRAINING)) if TRAINING in folder else training.Facts()
-    return Trained(settings, model, tokenizer, facts, _metrics(folder), folder)
+    return Trained(settings, model, vocabulary, facts, _metrics(folder), folder)
 
 
 def fingerprint(folder: RunFolder) -> str:

@@ -12,11 +12,10 @@ from typing import Any, cast
 
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
-from nextword.core.family import Family
+from nextword.core.family import Family, NetworkFamily
 from nextword.core.settings import Settings
-from nextword.core.training import SpreadSettings
-from nextword.core.training import TrainSettings as TrainSettings
-from nextword.data.settings import DataSettings
+from nextword.core.task import Task
+from nextword.core.training import TrainSettings
 from nextword.models import presets
 from nextword.models.training import NeuralTrainSettings
 from nextword.text.settings import TextSettings
@@ -30,25 +29,51 @@ class RunSettings:
 
     name: str  # what was asked for: a family or a preset
     family: str
-    model: Settings
-    text: TextSettings
-    data: DataSettings
-    train: TrainSettings
+    groups: Mapping[str, Settings]  # the tree, by the names used after ``--set``
     # Settings that somebody chose: with minutes, the others are free.
     named: frozenset[str] = field(default=frozenset(), compare=False)
+    task: str = "lm"
 
     @property
-    def groups(self) -> dict[str, Settings]:
-        """The tree, by the names used after ``--set``."""
-        return {"model": self.model, "text": self.text, "data": self.data, "train": self.train}
+    def model(self) -> Settings:
+        """Return the family's own settings."""
+        return self.groups["model"]
+
+    @property
+    def train(self) -> TrainSettings:
+        """Return how it is trained."""
+        return cast(TrainSettings, self.groups["train"])
+
+    @property
+    def data(self) -> Any:
+        """Return how examples are read: `DataSettings`, or what the task has in its place."""
+        return self.groups["data"]
+
+    @property
+    def text(self) -> Any:
+        """Return how text is cut into tokens: `TextSettings`, or what the task has in its place."""
+        return self.groups["text"]
 
     def find_family(self) -> Family:
-        """The family's object from the catalog."""
+        """Return the family's object from the catalog."""
         return cast(Family, catalog.find("model", self.family))
 
+    def find_task(self) -> Task:
+        """Return the task's object from the catalog."""
+        return cast(Task, catalog.find("task", self.task))
+
+    def with_group(self, name: str, group: Settings) -> RunSettings:
+        """Return the same settings with another group."""
+        return replace(self, groups={**self.groups, name: group})
+
+    def with_tokenizer(self, name: str) -> RunSettings:
+        """Return the same settings with the name of the tokenizer that was loaded or fitted."""
+        return self.with_group("text", self.text.model_copy(update={"tokenizer": name}))
+
     def to_toml(self) -> str:
-        """``config.toml``: complete, with what every line means."""
-        return config.to_toml(self.groups, {"family": self.family, "name": self.name, "task": "lm"})
+        """Return ``config.toml``: complete, with what every line means."""
+        about = {"family": self.family, "name": self.name, "task": self.task}
+        return config.to_toml(dict(self.groups), about)
 
 
 def plan(
@@ -58,21 +83,20 @@ def plan(
     tokenizer: str | None = None,
     seed: int | None = None,
     sets: Mapping[str, Any] | None = None,
-    task: str = "lm",
+    task: str | None = None,
     base: Callable[[str], Mapping[str, Any]] | None = None,
 ) -> RunSettings:
     """All settings of a run; a recipe (TOML) gives its own, ``sets`` win over it.
 
     ``base`` gives, for the family's name, what stands below both: settings of the run that is gone on from.
     """
-    if task != "lm":
-        raise ConfigError(catalog.unknown(f"'{task}' is no task of this version", task, ["lm"]))
     tree = dict(config.read_toml(recipe)) if recipe is not None else {}
+    task = task or tree.get("task")
     preset = presets.find(_family_of(tree, model))
     given: dict[str, Any] = {} if tokenizer is None else {"text.tokenizer": tokenizer}
     given |= {} if seed is None else {"train.seed": seed}
     below = {} if base is None else base(preset.family)
-    return _build(preset, below, config.flatten(tree), given | dict(sets or {}))
+    return _build(preset, task, below, config.flatten(tree), given | dict(sets or {}))
 
 
 def from_toml(text: str, name: str) -> RunSettings:
@@ -83,19 +107,13 @@ def from_toml(text: str, name: str) -> RunSettings:
         raise ConfigError(f"{name} does not name its family; the run is damaged, train it again")
     shown = str(tree.get("name", family))
     preset = presets.Preset(shown, family, "")
-    return _build(preset, config.flatten({key: value for key, value in tree.items() if key not in _HEAD}))
+    given = config.flatten({key: value for key, value in tree.items() if key not in _HEAD})
+    return _build(preset, tree.get("task"), given)
 
 
 def groups_of(family: Family) -> dict[str, type[Settings]]:
-    """The settings tree of a family."""
-    spread = SpreadSettings if getattr(family, "spreads", False) else TrainSettings
-    train = NeuralTrainSettings if is_neural(family) else spread
-    return {"model": family.Settings, "text": TextSettings, "data": DataSettings, "train": train}
-
-
-def is_neural(family: Family) -> bool:
-    """Whether it learns step by step, in the trainer."""
-    return bool(getattr(family, "is_neural", False))
+    """Return the settings tree of a family."""
+    return cast(Task, catalog.find("task", family.task)).groups(family)
 
 
 def _family_of(tree: dict[str, Any], model: str) -> str:
@@ -108,21 +126,26 @@ def _family_of(tree: dict[str, Any], model: str) -> str:
     return found
 
 
-def _build(preset: presets.Preset, *sources: Mapping[str, Any]) -> RunSettings:
-    """A family's own defaults, then the preset's, then the sources, the last of which wins."""
+def _build(preset: presets.Preset, task: str | None, *sources: Mapping[str, Any]) -> RunSettings:
+    """Put together a family's own defaults, the preset's, then the sources, the last of which wins."""
     family = cast(Family, catalog.find("model", preset.family))
+    if task is not None and task != family.task:
+        catalog.find("task", task)  # an unknown task has its own sentence
+        raise ConfigError(
+            f"'{preset.family}' is a model of the task '{family.task}', and the task is '{task}'; "
+            f"choose another model, or --task {family.task}"
+        )
     _check_steps(family, sources)
-    built = config.build(groups_of(family), getattr(family, "defaults", {}), preset.settings, *sources)
-    text = cast(TextSettings, built["text"])
-    name = _tokenizer_name(text.tokenizer, family.default_tokenizer)
+    built = config.build(groups_of(family), family.defaults, preset.settings, *sources)
+    if isinstance(text := built.get("text"), TextSettings):
+        name = _tokenizer_name(text.tokenizer, family.default_tokenizer)
+        built["text"] = text.model_copy(update={"tokenizer": name})
     return RunSettings(
         name=preset.name,
         family=preset.family,
-        model=built["model"],
-        text=text.model_copy(update={"tokenizer": name}),
-        data=cast(DataSettings, built["data"]),
-        train=cast(TrainSettings, built["train"]),
+        groups=built,
         named=frozenset(key for source in (preset.settings, *sources) for key in source),
+        task=family.task,
     )
 
 
@@ -133,18 +156,23 @@ def changed(settings: RunSettings, values: Mapping[str, Any]) -> RunSettings:
         group, _, name = key.partition(".")
         groups[group][name] = value
     made = {group: type(each)(**groups[group]) for group, each in settings.groups.items()}
-    return replace(
-        settings,
-        model=made["model"],
-        text=cast(TextSettings, made["text"]),
-        data=cast(DataSettings, made["data"]),
-        train=cast(TrainSettings, made["train"]),
-    )
+    return replace(settings, groups=made)
+
+
+def with_open(settings: RunSettings, values: Mapping[str, Any]) -> RunSettings:
+    """Return the settings with these values where nobody has named the setting and the family has it."""
+    known = {key: value for key, value in values.items() if key not in settings.named and _has(settings, key)}
+    return changed(settings, known) if known else settings
+
+
+def _has(settings: RunSettings, key: str) -> bool:
+    group, _, name = key.partition(".")
+    return group in settings.groups and name in type(settings.groups[group]).model_fields
 
 
 def _check_steps(family: Family, sources: Iterable[Mapping[str, Any]]) -> None:
     """A count model has no steps: say so where somebody sets them."""
-    if is_neural(family):
+    if isinstance(family, NetworkFamily):
         return
     own = {f"train.{name}" for name in NeuralTrainSettings.model_fields} - {
         f"train.{name}" for name in TrainSettings.model_fields

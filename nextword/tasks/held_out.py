@@ -8,20 +8,21 @@ what stood before it, so the figure is a little higher than that of ``nextword e
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from nextword.core.contracts import Encoded
+from nextword.core.task import Measurement, Ranks
 from nextword.data.batches.batch import Ids
 from nextword.data.batches.stream import Stream
+from nextword.data.encode import hash_ids
 from nextword.models.network import Network, NeuralLanguageModel
-from nextword.training.distributed.ranks import Ranks
 
 _ROWS = 32  # read side by side
 _SHORTEST = 128  # words of a row, where documents are that long
@@ -29,21 +30,8 @@ _PIECE = 256  # words read at once
 Row = npt.NDArray[np.int64]
 
 
-class Measured(NamedTuple):
-    """What a measurement found."""
-
-    nll: float
-    bits_per_byte: float | None
-    tokens: int
-
-    @property
-    def perplexity(self) -> float:
-        """exp(nll)."""
-        return math.exp(self.nll) if self.nll < 700 else math.inf
-
-
 @dataclass
-class HeldOut:
+class HeldOutText:
     """Rows of words; the first of each is read and not counted: START, or the word before."""
 
     rows: list[Row]
@@ -53,7 +41,7 @@ class HeldOut:
     _chosen: dict[int, list[Row]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pieces: Iterable[Encoded], carry: bool, most: int = 0) -> HeldOut | None:
+    def of(cls, pieces: Iterable[Encoded], carry: bool, most: int = 0) -> HeldOutText | None:
         """From the encoded text, of which about ``most`` words are taken (0: all); None if it has no word."""
         ids, documents, size, side = join(pieces, most)
         stream = Stream(ids, documents, carry)
@@ -76,22 +64,34 @@ class HeldOut:
         tokens: int = 0,
         products: AbstractContextManager[Any] | None = None,
         ranks: Ranks | None = None,
-    ) -> Measured:
-        """The network on about so many words of the text (0: on all); ranks divide the rows."""
+    ) -> Measurement:
+        """Measure the network on about so many tokens of the text (0: on all); ranks share the rows."""
         is_training = network.training
         nats, count = 0.0, 0
-        ranks = ranks or Ranks()
-        rows = self.some(tokens)[ranks.rank :: ranks.world]
+        rank, world = (0, 1) if ranks is None else (ranks.rank, ranks.world)
+        rows = self.some(tokens)[rank::world]
         with torch.inference_mode(), products or nullcontext():
             model = NeuralLanguageModel(network)
             for at in range(0, len(rows), _ROWS):
                 found, words = _score(model, rows[at : at + _ROWS])
                 nats, count = nats + found, count + words
         network.train(is_training)
-        nats, count = ranks.total(nats), int(ranks.total(count))
+        if ranks is not None:
+            nats, count = ranks.total(nats), int(ranks.total(count))
         nll = nats / max(1, count)
         bits = (nll * self.tokens + self.side_nats) / math.log(2) / self.bytes if self.bytes else None
-        return Measured(nll, bits, count)
+        perplexity = math.exp(nll) if nll < 700 else math.inf
+        return Measurement({"nll": nll, "perplexity": perplexity, "bits_per_byte": bits}, nll, count)
+
+    def describe(self, values: Mapping[str, float | None]) -> str:
+        """Return perplexity and bits per byte as people read them."""
+        nll, bits = values["nll"] or 0.0, values.get("bits_per_byte")
+        perplexity = math.exp(nll) if nll < 700 else math.inf
+        return f"perplexity {perplexity:,.2f}" + ("" if bits is None else f", {bits:.4f} bits per byte")
+
+    def digest(self) -> str:
+        """Return the SHA-256 of what is measured."""
+        return hash_ids(self.rows)
 
 
 def join(pieces: Iterable[Encoded], most: int = 0) -> tuple[Ids, npt.NDArray[np.int64] | None, int, float]:

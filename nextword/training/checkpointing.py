@@ -13,24 +13,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nextword.core.contracts import Tokenizer
 from nextword.core.errors import DamagedError, RunError
 from nextword.core.events import Event, Note
-from nextword.data.encode import Text
+from nextword.core.task import Prepared, Task
 from nextword.runs.settings import RunSettings
 from nextword.store.checkpoints import Checkpoint, Checkpoints
 from nextword.store.writing import NewRun
 from nextword.system.memory import serialized
-from nextword.text.files import load_tokenizer
 from nextword.training.budget.clock import Clock
 from nextword.training.distributed.ranks import Ranks
 
 if TYPE_CHECKING:
-    from nextword.training.loop import Job
+    from nextword.training.job import Job
     from nextword.training.state import TrainingState
 
 STATE, NUMBERS, METRICS = "state.safetensors", "state.json", "metrics.jsonl"
-CONFIG, TOKENIZER, BEGUN = "config.toml", "tokenizer.json", "begun.json"
+CONFIG, BEGUN = "config.toml", "begun.json"
 
 
 @dataclass
@@ -38,6 +36,7 @@ class Keeper:
     """Writes the checkpoints of one training; begins with one, where the training goes on."""
 
     run: NewRun
+    task: Task
     asked: dict[str, Any]  # the order and its settings, as JSON
     checkpoint: Checkpoint | None = None  # to go on from
     clock: Clock = field(default_factory=Clock)
@@ -63,21 +62,20 @@ class Keeper:
         """The clock of the first sitting, which decides how much of the text is read."""
         return Clock.minutes(self.minutes)
 
-    def tokenizer(self) -> Tokenizer | None:
-        """The tokenizer of the checkpoint: it is not learned a second time."""
-        if self.checkpoint is None:
-            return None
-        return load_tokenizer(self.checkpoint.folder.file(TOKENIZER))
+    def vocabulary(self) -> Any:
+        """Return the vocabulary of the checkpoint, which is not made a second time."""
+        return None if self.checkpoint is None else self.task.open(self.checkpoint.folder)
 
     def begin(
-        self, job: Job, settings: RunSettings, text: Text, metrics: list[dict[str, Any]]
+        self, job: Job, settings: RunSettings, prepared: Prepared, metrics: list[dict[str, Any]]
     ) -> Iterator[Event]:
         """Before the first step: look at text and machine, and keep what every checkpoint says."""
         from nextword.training.fingerprint import describe
 
-        self._settings, self._tokenizer, self._metrics = settings, text.tokenizer, metrics
-        self._about = {"asked": self.asked, "text": text.facts.__dict__, **describe(job, text)}
-        self._is_divided = job.ranks.has_met and (job.carries or job.settings.parallel == "fsdp")
+        self._settings, self._vocabulary, self._metrics = settings, prepared.vocabulary, metrics
+        self._about = {"asked": self.asked, "text": prepared.facts.__dict__, **describe(job, prepared)}
+        carries = job.objective.carries
+        self._is_divided = job.ranks.has_met and (carries or job.settings.parallel == "fsdp")
         if self.checkpoint is None:
             return
         begun = self.checkpoint.folder.read_json(BEGUN)
@@ -184,7 +182,7 @@ class Keeper:
         new.write(METRICS, "".join(json.dumps(row) + "\n" for row in self._metrics))
         new.write(CONFIG, self._settings.to_toml())
         new.write(BEGUN, json.dumps(self._about) + "\n")
-        self._tokenizer.save(str(new.path / TOKENIZER))
+        self.task.save(self._vocabulary, new)
 
 
 def check_text(then: dict[str, Any], now: dict[str, Any], run: str) -> None:

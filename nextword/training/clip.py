@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import nn
 
-from nextword.training.averaging import local
+from nextword.models.weights import local
 
 
 @torch.no_grad()

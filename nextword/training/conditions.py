@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nextword.core.task import Preparation
 from nextword.system.signals import Stop
 from nextword.training.budget.clock import Clock
 from nextword.training.distributed.ranks import Ranks
@@ -22,11 +24,12 @@ class Conditions:
     stop: Stop = field(default_factory=Stop)
     device: str = "cpu"  # auto, cpu, cuda, mps
     start: Trained | None = None  # the run whose weights it begins with
-    whole: bool = False  # the text is ready to be read as it is: nothing of it is left out for want of time
+    whole: bool = False  # read all examples, whatever the time
     keeper: Keeper | None = None  # writes checkpoints, and goes on from one
     ranks: Ranks = field(default_factory=Ranks)  # the processes that train together
 
-    @property
-    def reading(self) -> Clock:
-        """The clock that decides how much of the text is read."""
-        return self.clock if self.keeper is None else self.keeper.reading
+    def preparation(self, scratch: Path | None = None) -> Preparation:
+        """Return how examples are prepared: a resumed training reads as much as it did at first."""
+        if self.keeper is None:
+            return Preparation(scratch, None, self.clock.seconds, self.whole)
+        return Preparation(scratch, self.keeper.vocabulary(), self.keeper.reading.seconds, self.whole)

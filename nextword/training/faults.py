@@ -1,6 +1,6 @@
 """A loss or gradient that is no number: where it comes from, and whether to stop or to leave the batch out.
 
-The weights are never updated with it (`learning`), so there is nothing to roll back: the batch is left out,
+The weights are never updated with it (`update`), so there is nothing to roll back: the batch is left out,
 and the state that was carried before it is carried on.
 """
 
@@ -16,8 +16,8 @@ from torch import Tensor
 
 from nextword.core.errors import TrainingError
 from nextword.core.events import Event, Note
-from nextword.data.batches.batch import Batch
-from nextword.training.averaging import local
+from nextword.core.task import Batch
+from nextword.models.weights import local
 from nextword.training.state import TrainingState
 from nextword.training.update import Learned, Learner
 

@@ -1,43 +1,31 @@
-"""What a training depends on besides its settings: the text as ids, and the machine."""
+"""What a training depends on besides its settings: its examples, and the machine."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import torch
 
-from nextword.data.encode import Text
+from nextword.core.task import Prepared
+from nextword.models.network import device_of
 from nextword.system import processor, threads
-from nextword.training.loop import Job
+from nextword.training.job import Job
 
-_PIECE = 1 << 22  # ids hashed at once
+EMPTY = hashlib.sha256().hexdigest()  # of no held-out examples
 
 
-def describe(job: Job, text: Text) -> dict[str, Any]:
-    """Hashes of the ids that are learned from and measured; threads, device, torch, type of products."""
-    rows = [] if job.held_out is None else job.held_out.rows
+def describe(job: Job, prepared: Prepared) -> dict[str, Any]:
+    """Return hashes of what is learned from and measured; threads, device, torch, type of products."""
     return {
-        "ids": hash_ids([text.ids, *([] if text.documents is None else [text.documents])]),
-        "held_out": hash_ids(rows),
+        "ids": prepared.digest(),
+        "held_out": EMPTY if job.held_out is None else job.held_out.digest(),
         "threads": job.settings.threads or threads.allowed(),
-        "device": str(job.network.device),
+        "device": str(device_of(job.network)),
         "torch": torch.__version__,
         "precision": job.settings.precision,
         "bf16": processor.find_out().bf16,
         "instructions": os.environ.get(processor.LIMIT, "all"),
         "ranks": job.ranks.world,
     }
-
-
-def hash_ids(arrays: Iterable[Any]) -> str:
-    """SHA-256 of some arrays of ids, piece by piece."""
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(f"{len(array)} {array.dtype.str};".encode())
-        for at in range(0, len(array), _PIECE):
-            digest.update(np.ascontiguousarray(array[at : at + _PIECE]).view(np.uint8).data)
-    return digest.hexdigest()

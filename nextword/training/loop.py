@@ -5,23 +5,19 @@ Everything that changes is in the `TrainingState`; everything that happens is yi
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from nextword.core.events import Done, Event, Measure, Note, Stage, Step
-from nextword.data.batches.batch import Batch, Batches
-from nextword.models import precision
-from nextword.models.network import Network, NeuralLanguageModel
-from nextword.models.training import NeuralTrainSettings
+from nextword.core.task import Batch, Batches
+from nextword.models import precision, weights
+from nextword.models.network import device_of
 from nextword.system import threads
-from nextword.system.signals import Stop
-from nextword.tasks.held_out import HeldOut
-from nextword.training import averaging, faults
-from nextword.training.budget.clock import Clock, saving_seconds
-from nextword.training.distributed.engines import make_engine
-from nextword.training.distributed.ranks import Ranks
+from nextword.training import faults
+from nextword.training.budget.clock import saving_seconds
+from nextword.training.distributed.parallel import make_engine
+from nextword.training.job import Job
 from nextword.training.optimizers import make_optimizer
 from nextword.training.progress import Pace, first_plan, peak_memory
 from nextword.training.saving import SavePoint as SavePoint
@@ -31,32 +27,11 @@ from nextword.training.update import Learned, Learner
 from nextword.training.validation import Measuring
 
 
-@dataclass
-class Job:
-    """What is to be learned, from what, and within which limits."""
-
-    network: Network
-    settings: NeuralTrainSettings  # with nothing left open that depends on the machine
-    source: Batches
-    carries: bool = False  # the batches are columns: the state goes on from one to the next
-    held_out: HeldOut | None = None
-    clock: Clock = field(default_factory=Clock)
-    stop: Stop = field(default_factory=Stop)
-    ranks: Ranks = field(default_factory=Ranks)
-    build: Callable[[], Network] | None = None  # makes the network once more, where ranks have divided it
-
-    @property
-    def steps(self) -> int:
-        """Updates that the settings ask for, without a look at the clock."""
-        epoch = self.source.per_epoch / self.settings.accumulate
-        return self.settings.steps or math.ceil(self.settings.epochs * epoch)
-
-
 @dataclass(frozen=True)
 class Outcome:
     """The model with its best weights, and what is worth telling about its training."""
 
-    model: NeuralLanguageModel
+    model: Any
     facts: dict[str, Any]
 
 
@@ -70,7 +45,7 @@ def begin(job: Job) -> TrainingState:
         engine,
     )
     if job.settings.ema:
-        state.ema = averaging.copy_weights(job.network)
+        state.ema = weights.copy_weights(job.network)
     return state
 
 
@@ -79,7 +54,7 @@ def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
     state = begin(job) if state is None else state
     with threads.using(job.settings.threads) as used:
         dtype = precision.dtype_of(job.settings.precision)
-        learner = Learner(job.settings, dtype, job.carries)
+        learner = Learner(job.settings, job.objective)
         measuring = Measuring(job.held_out, job.settings, dtype, job.clock)
         job.clock.keep("save", saving_seconds(_size(job.network), None) if job.clock.is_limited else 0.0)
         job.stop.save_on_signal()
@@ -88,7 +63,7 @@ def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
         yield from measuring.finish(state)
     facts = {
         "steps": state.step,
-        "epochs": round(state.epoch + state.index / job.source.per_epoch, 3),
+        "epochs": round(state.epoch + state.index / job.batches.per_epoch, 3),
         "tokens": state.tokens,
         "plan": state.plan.to_json(),
         "best_step": state.step if state.best is None else state.best.step,
@@ -96,17 +71,17 @@ def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
         "skipped": state.skipped,
         "threads": used,
         "precision": job.settings.precision,
-        "device": str(job.network.device),
+        "device": str(device_of(job.network)),
         **({"ranks": job.ranks.world, "parallel": state.engine.name} if job.ranks.has_met else {}),
     }
-    yield Done(Outcome(NeuralLanguageModel(state.engine.whole(job.network)), facts))
+    yield Done(Outcome(job.model(state.engine.whole(job.network)), facts))
 
 
 def _learn(job: Job, learner: Learner, measuring: Measuring, state: TrainingState) -> Iterator[Event]:
     job.network.train()
     pace, settings = Pace(job.clock), job.settings
     told, saves, guard = Told(job, state, pace), Saves(settings.save_every), faults.Guard(learner)
-    walk = walk_batches(job.source, state.epoch, state.index)
+    walk = walk_batches(job.batches, state.epoch, state.index)
     while True:
         agreed = _agree(job, state, pace, saves)
         if _ends(job, state, agreed):
@@ -219,6 +194,7 @@ class Told:
             loss=learned.loss,
             rate=learned.rate,
             norm=learned.norm,
+            parts=learned.parts,
             tokens_per_second=self.pace.tokens_per_second,
             memory=peak_memory(),
         )
@@ -233,10 +209,11 @@ def row_of(step: Step) -> dict[str, Any]:
         "loss": step.loss,
         "rate": step.rate,
         "norm": step.norm,
+        **{f"loss_{name}": value for name, value in step.parts.items()},
         "tokens_per_second": round(step.tokens_per_second, 1),
     }
 
 
-def _size(network: Network) -> int:
+def _size(network: Any) -> int:
     """Bytes of the weights."""
     return sum(tensor.numel() * tensor.element_size() for tensor in network.state_dict().values())

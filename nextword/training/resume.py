@@ -11,6 +11,7 @@ from nextword.core.errors import ConfigError, DamagedError
 from nextword.runs.settings import RunSettings, changed, from_toml
 from nextword.store.checkpoints import Checkpoint
 from nextword.system import processor
+from nextword.text.settings import TextSettings
 from nextword.training.checkpointing import BEGUN, CONFIG, NUMBERS
 
 # What may be changed on the way: how long, how often something is written, and who does it together.
@@ -28,7 +29,7 @@ _SHOWN = 6  # differences that are told
 
 def flat(settings: RunSettings) -> dict[str, Any]:
     """All settings by their names, as JSON has them."""
-    found: dict[str, Any] = {"family": settings.family, "name": settings.name}
+    found: dict[str, Any] = {"family": settings.family, "name": settings.name, "task": settings.task}
     for group, each in settings.groups.items():
         found |= {f"{group}.{name}": value for name, value in each.model_dump(mode="json").items()}
     return found
@@ -80,8 +81,8 @@ def go_on(checkpoint: Checkpoint, asked: RunSettings, run: str) -> RunSettings:
     if "train.steps" in found and 0 < steps < checkpoint.step:
         raise ConfigError(f"'train.steps' is {steps:,}, but '{run}' has made {checkpoint.step:,}; set more")
     planned = changed(_planned(checkpoint), {key: now for key, (_, now) in found.items() if key in safe})
-    text = planned.text.model_copy(update={"tokenizer": asked.text.tokenizer})
-    return replace(planned, name=asked.name, text=text)
+    planned = replace(planned, name=asked.name)
+    return planned.with_tokenizer(asked.text.tokenizer) if isinstance(asked.text, TextSettings) else planned
 
 
 def _planned(checkpoint: Checkpoint) -> RunSettings:

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from nextword.blocks.states import State
 from nextword.core.errors import DamagedError
-from nextword.models.network import Network
-from nextword.training.averaging import Weights, put_weights, weights_of
-from nextword.training.distributed.engines import Engine
+from nextword.models.network import device_of
+from nextword.models.weights import Weights, put_weights, weights_of
+from nextword.training.distributed.engine import Engine
 from nextword.training.optimizers import Optimizer
 from nextword.training.plan import Plan
 from nextword.training.trees import filled, leaves
@@ -41,19 +41,19 @@ _PLAIN = (
 
 @dataclass
 class Kept:
-    """Weights that did well on the held-out text."""
+    """Weights that did well on the held-out examples."""
 
-    nll: float
+    cost: float  # lower is better
     step: int
     weights: Weights
-    bits_per_byte: float | None = None
+    values: dict[str, float | None] = field(default_factory=dict)  # what was measured
 
 
 @dataclass
 class TrainingState:
     """Where a training stands."""
 
-    network: Network
+    network: Any
     optimizer: Optimizer
     plan: Plan
     engine: Engine = field(default_factory=Engine)  # exchanges gradients, where there are several ranks
@@ -113,7 +113,9 @@ class TrainingState:
         carried = _part("carried", tensors)
         self.carried = None
         if values["carries"]:
-            tensors_kept = [carried[str(at)].clone().to(self.network.device) for at in range(len(carried))]
+            tensors_kept = [
+                carried[str(at)].clone().to(device_of(self.network)) for at in range(len(carried))
+            ]
             with torch.no_grad():
                 self.carried = filled(self.network.start(1), tensors_kept)
         self.best = _kept(values["best"], _part("best", tensors))
@@ -148,11 +150,14 @@ def _unshared(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _about(kept: Kept) -> dict[str, Any]:
-    return {"nll": kept.nll, "step": kept.step, "bits_per_byte": kept.bits_per_byte}
+    return {"cost": kept.cost, "step": kept.step, "values": kept.values}
 
 
 def _kept(about: Any, weights: Weights) -> Kept | None:
     if about is None:
         return None
     weights = {name: tensor.clone() for name, tensor in weights.items()}
-    return Kept(float(about["nll"]), int(about["step"]), weights, about["bits_per_byte"])
+    if "cost" not in about:  # a checkpoint of version 0.1: nll, bits_per_byte
+        values = {name: value for name, value in about.items() if name != "step"}
+        return Kept(float(about["nll"]), int(about["step"]), weights, values)
+    return Kept(float(about["cost"]), int(about["step"]), weights, dict(about["values"]))

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 import torch
 
 from nextword.core.events import Event, Measure, Note, Valid
+from nextword.core.task import HeldOut, Measurement
 from nextword.models import precision
+from nextword.models import weights as averaging
+from nextword.models.network import device_of
 from nextword.models.training import NeuralTrainSettings
-from nextword.tasks.held_out import HeldOut, Measured
-from nextword.training import averaging
 from nextword.training.budget.clock import Clock
 from nextword.training.state import Kept, TrainingState
 
@@ -50,7 +51,7 @@ class Measuring:
             state.valid_tokens = self._words(state, self.held_out)
         found = self._found(state, state.ema, state.valid_tokens)
         state.measured, state.measured_tokens = state.step, state.tokens
-        is_best = state.best is None or found.nll < state.best.nll
+        is_best = state.best is None or found.cost < state.best.cost
         if is_best or self.settings.average:
             self._keep(state, found, is_best)
         state.waited = 0 if is_best else state.waited + 1
@@ -73,15 +74,16 @@ class Measuring:
         if not self.clock.is_limited and state.valid_tokens < words:
             found = self._found(state, None, words)
             yield from self._tell(state.best.step, state.tokens, found, True)
-            state.best.nll, state.best.bits_per_byte = found.nll, found.bits_per_byte
-        yield Note(_sentence(state.best))
+            state.best.cost, state.best.values = found.cost, dict(found.values)
+        shown = self.held_out.describe(state.best.values)
+        yield Note(f"held-out text: {shown} (step {state.best.step:,})")
 
     def _average(self, state: TrainingState) -> Iterator[Event]:
         assert state.best is not None
         weights = averaging.mean([kept.weights for kept in state.averages])
         found = self._found(state, weights, state.valid_tokens)
-        if found.nll < state.best.nll:
-            state.best = Kept(found.nll, state.best.step, weights, found.bits_per_byte)
+        if found.cost < state.best.cost:
+            state.best = Kept(found.cost, state.best.step, weights, dict(found.values))
             yield Note(f"the average of the best {len(state.averages)} is better than each of them")
             yield from self._tell(state.step, state.tokens, found, True)
 
@@ -96,41 +98,27 @@ class Measuring:
     def _most(self, held_out: HeldOut) -> int:
         return min(self.settings.valid_tokens or held_out.tokens, held_out.tokens)
 
-    def _found(self, state: TrainingState, weights: averaging.Weights | None, words: int) -> Measured:
+    def _found(self, state: TrainingState, weights: averaging.Weights | None, words: int) -> Measurement:
         assert self.held_out is not None
-        products = precision.products_in(self.dtype, state.network.device)
+        products = precision.products_in(self.dtype, device_of(state.network))
         engine = state.engine
         with averaging.swapped(state.network, weights):
             return self.held_out.measure(engine.whole(state.network), words, products(), engine.ranks)
 
-    def _keep(self, state: TrainingState, found: Measured, is_best: bool) -> None:
+    def _keep(self, state: TrainingState, found: Measurement, is_best: bool) -> None:
         weights = averaging.copy_weights(state.network) if state.ema is None else dict(state.ema)
         if state.ema is not None:
             weights = {name: tensor.clone() for name, tensor in weights.items()}
-        kept = Kept(found.nll, state.step, weights, found.bits_per_byte)
+        kept = Kept(found.cost, state.step, weights, dict(found.values))
         if is_best:
             state.best = kept
         if self.settings.average:
-            several = sorted([*state.averages, kept], key=lambda each: each.nll)
+            several = sorted([*state.averages, kept], key=lambda each: each.cost)
             state.averages = several[: self.settings.average]
 
-    def _tell(self, step: int, tokens: int, found: Measured, is_best: bool) -> Iterator[Event]:
+    def _tell(self, step: int, tokens: int, found: Measurement, is_best: bool) -> Iterator[Event]:
         seconds = self.clock.used()
-        yield Valid(step, seconds, tokens, found.nll, found.bits_per_byte, is_best)
-        yield Measure(
-            {
-                "step": step,
-                "seconds": round(seconds, 3),
-                "tokens": tokens,
-                "valid_nll": found.nll,
-                "valid_perplexity": found.perplexity,
-                "valid_bits_per_byte": found.bits_per_byte,
-            }
-        )
-
-
-def _sentence(best: Kept) -> str:
-    bits = "" if best.bits_per_byte is None else f", {best.bits_per_byte:.4f} bits per byte"
-    return (
-        f"held-out text: perplexity {Measured(best.nll, None, 0).perplexity:,.2f}{bits} (step {best.step:,})"
-    )
+        assert self.held_out is not None
+        yield Valid(step, seconds, tokens, found.values, self.held_out.describe(found.values), is_best)
+        row = {"step": step, "seconds": round(seconds, 3), "tokens": tokens}
+        yield Measure(row | {f"valid_{name}": value for name, value in found.values.items()})

@@ -23,7 +23,7 @@ import torch
 from nextword.api import train  # noqa: F401
 from nextword.cli.main import run as run_command
 from nextword.core import catalog
-from nextword.training import loop, setup  # noqa: F401
+from nextword.training import job, loop  # noqa: F401
 
 SETTINGS = {
     "model.hidden": 16, "model.layers": 1, "train.steps": 30, "train.save_every": 2, "train.batch": 4,

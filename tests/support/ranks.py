@@ -26,7 +26,7 @@ import torch.distributed.fsdp
 from nextword.api import train  # noqa: F401
 from nextword.cli.main import main as run_command
 from nextword.core import catalog
-from nextword.training import loop, setup  # noqa: F401
+from nextword.training import loop  # noqa: F401
 
 LONGEST = 120.0  # seconds of a job
 

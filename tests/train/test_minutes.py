@@ -11,8 +11,8 @@ from nextword.data.source import Source
 from nextword.models.ladders import LADDERS
 from nextword.models.presets import PRESETS
 from nextword.runs.settings import plan
+from nextword.tasks.auto import choose
 from nextword.training.budget import sizes
-from nextword.training.budget.auto import choose
 from nextword.training.budget.calibrate import calibrate, in_time
 from nextword.training.budget.clock import Clock
 from nextword.training.budget.trial import count_weights, try_steps

@@ -9,11 +9,11 @@ from nextword.blocks.randomness import seeded
 from nextword.core import catalog
 from nextword.core.errors import ConfigError
 from nextword.data.batches.batch import Batch
-from nextword.models import precision
+from nextword.models import precision, weights
 from nextword.models.training import NeuralTrainSettings
 from nextword.system import processor, threads
 from nextword.system.processor import Processor
-from nextword.training import averaging, clip
+from nextword.training import clip
 from nextword.training.distributed.ranks import Ranks
 from nextword.training.loop import Job, begin
 from nextword.training.optimizers import (
@@ -181,28 +181,28 @@ def test_random_numbers_follow_from_seed_and_step_and_leave_the_caller_s_alone()
 
 def test_moving_average_follows_the_weights_and_forgets_the_start():
     model = network()
-    averages = averaging.copy_weights(model)
+    averages = weights.copy_weights(model)
     for step in range(1, 200):
         with torch.no_grad():
             model.hidden.weight.fill_(1.0)
-        averaging.follow(averages, model, 0.9, step)
+        weights.follow(averages, model, 0.9, step)
     assert torch.allclose(averages["hidden.weight"], torch.ones(6, 6), atol=1e-4)
-    with averaging.swapped(model, {name: torch.zeros_like(t) for name, t in averages.items()}):
+    with weights.swapped(model, {name: torch.zeros_like(t) for name, t in averages.items()}):
         assert not model.hidden.weight.any()
     assert torch.equal(model.hidden.weight, torch.ones(6, 6))
 
 
 def test_mean_of_several_weights():
-    found = averaging.mean([{"a": torch.tensor([1.0, 3.0])}, {"a": torch.tensor([3.0, 5.0])}])
+    found = weights.mean([{"a": torch.tensor([1.0, 3.0])}, {"a": torch.tensor([3.0, 5.0])}])
     assert found["a"].tolist() == [2.0, 4.0]
 
 
 def test_shared_weights_are_copied_once():
     model = network()
     model.head.weight_VD = model.embedding.weight
-    copies = averaging.copy_weights(model)
+    copies = weights.copy_weights(model)
     assert copies["head.weight_VD"] is copies["embedding.weight"]
-    averaging.put_weights(model, {name: tensor + 1 for name, tensor in copies.items()})
+    weights.put_weights(model, {name: tensor + 1 for name, tensor in copies.items()})
     assert torch.equal(model.embedding.weight, copies["embedding.weight"] + 1)
 
 

@@ -8,8 +8,8 @@ alone, `sentences.Sentences` where the documents are short.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,25 @@ NOT_COUNTED = -1  # a target that is not learned from: START, and padding
 
 
 @dataclass(frozen=True)
-class Batch:
+class Rows:
+    """A record of arrays with one row per example; a subclass names its fields (None: not there)."""
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows it has."""
+        return len(next(iter(self._arrays().values())))
+
+    def cut(self, rows: slice) -> Self:
+        """Return these rows alone, of every field."""
+        return replace(self, **{name: array[rows] for name, array in self._arrays().items()})
+
+    def _arrays(self) -> dict[str, Any]:
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: array for name, array in found.items() if array is not None}
+
+
+@dataclass(frozen=True)
+class Batch(Rows):
     """``targets_BT[b, t]`` is the word after ``inputs_BT[b, t]``; `NOT_COUNTED` where there is none."""
 
     inputs_BT: Ints
@@ -34,6 +52,15 @@ class Batch:
     def tokens(self) -> int:
         """How many predictions are learned from."""
         return int(np.count_nonzero(self.targets_BT != NOT_COUNTED))
+
+    def blank(self) -> Self:
+        """Return one row of which nothing is learned."""
+        row = self.cut(slice(0, 1))
+        return replace(row, targets_BT=np.full_like(row.targets_BT, NOT_COUNTED), resets_BT=None)
+
+    def piece(self, positions: slice) -> Self:
+        """Return these positions of every row."""
+        return replace(self, **{name: array[:, positions] for name, array in self._arrays().items()})
 
 
 class Batches(Protocol):

@@ -121,3 +121,12 @@ def check_length(length: int, stream: Stream) -> None:
             f"'train.length' is {length:,} words at a time, but the whole text has only {stream.pairs:,}; "
             f"set at most {max(1, stream.pairs):,}, or give more text"
         )
+
+
+def count_ids(ids: Ids, vocab_size: int) -> Ints:
+    """Count how often each token has to be predicted; START never."""
+    counts = np.zeros(vocab_size, np.int64)
+    for at in range(0, len(ids), _PIECE):
+        counts += np.bincount(ids[at : at + _PIECE], minlength=vocab_size)
+    counts[START] = 0
+    return counts

@@ -1,42 +1,77 @@
-"""A piece of a batch, read and compared with the words that came: what every engine of training runs.
+"""The loss of a language model: J(θ) = -(1/T) Σ log p(w_t | before), the cross-entropy of the next token.
 
-ŷ(t) from h(t), then J = -Σ log ŷ(t)[w(t+1)] [IITD-1 "Training a RNN Language Model"].
+ŷ(t) from h(t), then J = -Σ log ŷ(t)[w(t+1)] [IITD-1 "Training a RNN Language Model", XMU "Maximum
+likelihood"]. The sum over a batch is divided by all tokens of an update, so that several small batches give
+the gradient of one large batch.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor
 
 from nextword.blocks.states import State, detach
+from nextword.core.task import Loss
+from nextword.data.batches.batch import NOT_COUNTED, Batch
 from nextword.models import precision
-from nextword.models.network import Network
-from nextword.tasks.objectives.bptt import is_recurrent
-from nextword.tasks.objectives.cross_entropy import next_word_loss
-from nextword.tasks.objectives.reading import Reader, Resets
+from nextword.models.choices import Bptt
+from nextword.models.network import Head, Network
+from nextword.models.training import NeuralTrainSettings
+from nextword.tasks.objectives.bptt import chunks, is_recurrent
+from nextword.tasks.objectives.forcing import OwnWords, truth_share
+from nextword.tasks.objectives.reading import Reader, make_reader
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """How a piece is read and compared; the network is handed in, so that an engine may have wrapped it."""
+class NextToken:
+    """The objective of a language model, as its training settings say."""
+
+    settings: NeuralTrainSettings
+    carries: bool = False  # the batches are columns: the state goes on from one to the next
+
+    def at(self, network: Network, progress: float, counts: bool = True) -> NextTokenLoss:
+        """Return the loss at this share of the training: scheduled sampling depends on it."""
+        forcing = self.settings.reads
+        own = OwnWords(truth_share(forcing, progress), self.settings.feed)
+        reader = make_reader(network, self.settings.through_time, forcing, own)
+        dtype = precision.dtype_of(self.settings.precision)
+        return NextTokenLoss(reader, self.settings.through_time, self.settings.smoothing, dtype, counts)
+
+
+@dataclass(frozen=True)
+class NextTokenLoss:
+    """How a batch is read and compared; the network is passed in, since DDP and FSDP wrap it."""
 
     reader: Reader
+    bptt: Bptt
     smoothing: float
     dtype: torch.dtype  # of products
-    counts: bool = True  # False: it is read by a rank without rows, for company; no first state is learned
+    counts: bool = True  # False: read by a rank without rows, so that no first state is learned
 
-    def __call__(
-        self, network: Network, inputs_BT: Tensor, targets_BT: Tensor, resets_BT: Resets, before: State
-    ) -> tuple[Tensor, State]:
-        """The sum of -log p of the targets, and the state after the piece, through which no gradient flows.
+    def pieces(self, batch: Batch) -> list[Batch]:
+        """Cut a batch where truncated backpropagation stops the gradient."""
+        parts = list(chunks(batch.inputs_BT.shape[1], self.bptt))
+        return [batch] if len(parts) == 1 else [batch.piece(part) for part in parts]
 
-        ``before``: None where nothing was read.
-        """
+    def __call__(self, network: Network, piece: Batch, before: State) -> tuple[Loss, State]:
+        """Return Σ -log p of the targets, and the state after the piece, through which no gradient flows."""
+        inputs_BT = torch.from_numpy(piece.inputs_BT).to(network.device)
+        targets_BT = torch.from_numpy(piece.targets_BT).to(network.device)
         state = network.start(len(inputs_BT)) if before is None else before
         state = state if self.counts or not is_recurrent(network) else detach(state)
         with precision.products_in(self.dtype, inputs_BT.device)():
-            features_BTD, after = self.reader.read(network, inputs_BT, resets_BT, state)
-            loss = next_word_loss(network, features_BTD, targets_BT, self.smoothing)
-        return loss, detach(after) if is_recurrent(network) else None
+            features_BTD, after = self.reader.read(network, inputs_BT, piece.resets_BT, state)
+            loss = cross_entropy(network, features_BTD, targets_BT, self.smoothing)
+        return Loss(loss), detach(after) if is_recurrent(network) else None
+
+
+def cross_entropy(network: Network, features_BTD: Tensor, targets_BT: Tensor, smoothing: float) -> Tensor:
+    """Return Σ -log p(target) over the targets that count, with label smoothing if asked."""
+    head = cast(Head, network.head)
+    counted_BT = targets_BT != NOT_COUNTED
+    if bool(counted_BT.all()):
+        return head.loss(features_BTD.flatten(0, 1), targets_BT.flatten(), smoothing)
+    return head.loss(features_BTD[counted_BT], targets_BT[counted_BT], smoothing)

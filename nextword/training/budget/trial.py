@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
-from nextword.core.events import Done, Event
-from nextword.data.encode import Text
+from nextword.core.events import returned
+from nextword.core.task import Prepared
 from nextword.runs.settings import RunSettings
 from nextword.training.budget.clock import Clock
 from nextword.training.conditions import Conditions
-
-if TYPE_CHECKING:
-    from nextword.models.network import Network
 
 _PROBE, _PROBES = 256, 20  # width of a small product, and how often it is made
 _STEPS = 4  # timed, after the first, which is slower
@@ -27,8 +23,7 @@ class Weights:
     """How many weights a network has."""
 
     all: int
-    inner: int  # without the words' vectors and the output layer
-    width: int
+    inner: int  # without embeddings and output layer
 
 
 @dataclass(frozen=True)
@@ -42,38 +37,45 @@ class Trial:
     carries: bool = False
 
 
-def count_weights(settings: RunSettings, vocab_size: int, closed: bool) -> Weights:
+def count_weights(settings: RunSettings, prepared: Prepared) -> Weights:
     """The size of a network; it is built and thrown away (torch's "meta" device takes longer to load)."""
-    family: Any = settings.find_family()
-    network: Network = family.build(settings.model, vocab_size, closed)
+    network = settings.find_task().build(settings, prepared)
     outer = {id(each) for part in _outer(network) for each in part.parameters()}
     sizes = {id(each): (each.numel(), id(each) in outer) for each in network.parameters()}
     total = sum(size for size, _ in sizes.values())
-    return Weights(total, sum(size for size, is_outer in sizes.values() if not is_outer), network.width)
+    return Weights(total, sum(size for size, is_outer in sizes.values() if not is_outer))
 
 
-def _outer(network: Network) -> list[Any]:
-    return [part for part in (getattr(network, "embedding", None), network.head) if part is not None]
+def _outer(network: Any) -> list[Any]:
+    return [
+        part
+        for part in (getattr(network, "embedding", None), getattr(network, "head", None))
+        if part is not None
+    ]
 
 
 def try_steps(
-    settings: RunSettings, text: Text, conditions: Conditions, seconds: float, slowest: float = math.inf
+    settings: RunSettings,
+    prepared: Prepared,
+    conditions: Conditions,
+    seconds: float,
+    slowest: float = math.inf,
 ) -> Trial:
     """Time steps as they will be, for about so many seconds; at least two are made.
 
     One step alone tells enough if it takes more than ``slowest`` seconds.
     """
-    from nextword.models import precision
     from nextword.system import threads
-    from nextword.training import loop, setup
+    from nextword.training import loop
+    from nextword.training.job import make_job
     from nextword.training.update import Learner
 
     unlimited = replace(conditions, clock=Clock(), ranks=conditions.ranks.apart())
-    job: loop.Job = _last(setup.prepare(settings, text, None, unlimited))
+    _, job = returned(make_job(settings, prepared, unlimited, measured=False))
     state = loop.begin(job)
-    train = cast(Any, settings.train)
-    learner = Learner(train, precision.dtype_of(job.settings.precision), job.carries)
-    walk = loop.walk_batches(job.source, 0, 0)
+    train = job.settings
+    learner = Learner(job.settings, job.objective)
+    walk = loop.walk_batches(job.batches, 0, 0)
     job.network.train()
     took: list[float] = []
     began = time.perf_counter()
@@ -86,9 +88,9 @@ def try_steps(
                 batches.append(batch)
             learner.update(state, batches)
             took.append(time.perf_counter() - at)
-    per_step = job.source.tokens / job.source.per_epoch * train.accumulate
+    per_step = job.batches.tokens / job.batches.per_epoch * train.accumulate
     step = median(took[1:] or took)
-    return Trial(per_step / step, step, per_step, job.source.tokens, job.carries)
+    return Trial(per_step / step, step, per_step, job.batches.tokens, job.objective.carries)
 
 
 def threads_worth_trying() -> int:
@@ -118,11 +120,3 @@ def _goes_on(took: list[float], used: float, seconds: float, slowest: float) -> 
     if len(took) < 2:
         return not took or took[0] <= slowest
     return len(took) <= _STEPS and used < seconds
-
-
-def _last(events: Iterable[Event]) -> Any:
-    made = None
-    for event in events:
-        if isinstance(event, Done):
-            made = event.result
-    return made

@@ -1,6 +1,6 @@
 """DDP: every rank holds all weights, and gradients are summed while the backward pass still runs.
 
-torch's `DistributedDataParallel` around the lesson [Li et al. 2020]. Weights that a rank did not use (a rare
+torch's `DistributedDataParallel` around the loss [Li et al. 2020]. Weights that a rank did not use (a rare
 cluster of an adaptive softmax) are looked for at each pass: that also keeps torch from laying out its buckets
 anew after the first step, so that a resumed training adds in the same order as one that never stopped.
 """
@@ -15,22 +15,23 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from nextword.blocks.states import State
+from nextword.core.task import BatchLoss, Loss
 from nextword.models.network import Network
-from nextword.tasks.objectives.next_token import Lesson
-from nextword.training.distributed.engines import Engine
+from nextword.training.distributed.engine import Engine
 from nextword.training.distributed.ranks import Ranks
 
 
-class Taught(nn.Module):
-    """A network whose forward pass is a lesson: what DDP and FSDP wrap."""
+class WithLoss(nn.Module):
+    """A network whose forward pass is the loss of a batch: what DDP and FSDP wrap."""
 
     def __init__(self, network: Network) -> None:
         super().__init__()
         self.network = network
 
-    def forward(self, lesson: Lesson, *piece: Any) -> tuple[Tensor, State]:
-        """Loss and state of a piece."""
-        return lesson(self.network, *piece)
+    def forward(self, of: BatchLoss, piece: Any, before: State) -> tuple[Tensor, dict[str, Tensor], State]:
+        """Return the loss of a piece, its parts, and the state after it, as torch's wrappers find tensors."""
+        loss, after = of(self.network, piece, before)
+        return loss.total, dict(loss.parts), after
 
 
 class Replicated(Engine):
@@ -44,13 +45,13 @@ class Replicated(Engine):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
             self._wrapped = DistributedDataParallel(
-                Taught(network), find_unused_parameters=True, broadcast_buffers=False
+                WithLoss(network), find_unused_parameters=True, broadcast_buffers=False
             )
 
-    def read(self, network: Network, lesson: Lesson, *piece: Any) -> tuple[Tensor, State]:
+    def loss(self, network: Any, of: BatchLoss, piece: Any, before: State) -> tuple[Loss, State]:
         """As one process, through DDP."""
-        loss, after = self._wrapped(lesson, *piece)
-        return loss, after
+        total, parts, after = self._wrapped(of, piece, before)
+        return Loss(total, parts), after
 
     def adding(self, is_last: bool) -> AbstractContextManager[None]:
         """Gradients are summed over the ranks after the last piece."""

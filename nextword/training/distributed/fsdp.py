@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -21,12 +22,12 @@ from torch.distributed.fsdp import fully_shard
 from nextword.blocks.stacks import Stack
 from nextword.blocks.states import State
 from nextword.core.errors import ConfigError
+from nextword.core.task import BatchLoss, Loss
 from nextword.models.network import Network
 from nextword.models.training import NeuralTrainSettings
-from nextword.tasks.objectives.next_token import Lesson
-from nextword.training.averaging import put_weights
-from nextword.training.distributed.ddp import Taught
-from nextword.training.distributed.engines import Engine
+from nextword.models.weights import put_weights
+from nextword.training.distributed.ddp import WithLoss
+from nextword.training.distributed.engine import Engine
 from nextword.training.distributed.ranks import Ranks
 
 
@@ -48,16 +49,16 @@ class Divided(Engine):
         for block in blocks:
             fully_shard(block, mesh=mesh)
         inner = {id(weight) for block in blocks for weight in block.parameters()}
-        taught = Taught(network)
-        self._wrapped: Any = fully_shard(taught, mesh=mesh)
+        with_loss = WithLoss(network)
+        self._wrapped: Any = fully_shard(with_loss, mesh=mesh)
         self._outer = [name for name, each in network.named_parameters() if id(each) not in inner]
         self._used: set[str] = set()  # in this update, by this rank
         self._names = {name for name, each in network.state_dict().items() if hasattr(each, "to_local")}
 
-    def read(self, network: Network, lesson: Lesson, *piece: Any) -> tuple[Tensor, State]:
+    def loss(self, network: Any, of: BatchLoss, piece: Any, before: State) -> tuple[Loss, State]:
         """As one process, through FSDP; a weight that is not used here has a gradient all the same."""
-        loss, after = self._wrapped(_Complete(lesson, self._outer, self._used), *piece)
-        return loss, after
+        total, parts, after = self._wrapped(_Complete(of, self._outer, self._used), piece, before)
+        return Loss(total, parts), after
 
     def divisor(self, tokens: int) -> float:
         """FSDP takes the mean over the ranks, and we want the sum."""
@@ -95,26 +96,31 @@ class Divided(Engine):
 
 
 class _Complete:
-    """A lesson in which every weight outside the blocks takes part: ranks must have the same gradients.
+    """A loss in which every weight outside the blocks takes part: ranks must have the same gradients.
 
     Those that took part before go into ``used``.
     """
 
-    def __init__(self, lesson: Lesson, names: list[str], used: set[str]) -> None:
-        self.lesson, self.names, self.used = lesson, names, used
+    def __init__(self, of: BatchLoss, names: list[str], used: set[str]) -> None:
+        self.of, self.names, self.used = of, names, used
 
-    def __call__(self, network: nn.Module, *piece: Any) -> tuple[Tensor, State]:
-        """The same loss."""
-        loss, after = self.lesson(network, *piece)  # type: ignore[arg-type]
+    def pieces(self, batch: Any) -> Sequence[Any]:
+        """As the loss itself."""
+        return self.of.pieces(batch)
+
+    def __call__(self, network: nn.Module, piece: Any, before: State) -> tuple[Loss, State]:
+        """Return the same loss."""
+        loss, after = self.of(network, piece, before)
+        total = loss.total
         if torch.is_grad_enabled():
-            reached = _reached(loss)
+            reached = _reached(total)
             for name in self.names:
                 weight = network.get_parameter(name)
                 if id(weight) in reached:
                     self.used.add(name)
                 else:
-                    loss = loss + 0.0 * weight.sum()
-        return loss, after
+                    total = total + 0.0 * weight.sum()
+        return replace(loss, total=total), after
 
 
 def _reached(loss: Tensor) -> set[int]:

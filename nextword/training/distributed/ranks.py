@@ -1,7 +1,7 @@
 """The processes that train one model together; here one alone, for whom there is nothing to agree on.
 
 Every rank knows every batch, since batches are a function of (seed, epoch, index): it takes its rows of it,
-and so the order of the text is the same for any number of ranks. Several ranks: `neural.meeting`.
+and so the order of the text is the same for any number of ranks. Several ranks: `rendezvous`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
-from nextword.data.batches.batch import NOT_COUNTED, Batch
+from nextword.core.task import Batch
 
 
 class Ranks:
@@ -40,11 +38,8 @@ class Ranks:
         """The batch as this rank reads it: its rows; without any, one of which nothing is learned."""
         if self.world == 1:
             return batch
-        part = self.part(len(batch.inputs_BT))
-        if part.start < part.stop:
-            resets_BT = None if batch.resets_BT is None else batch.resets_BT[part]
-            return Batch(batch.inputs_BT[part], batch.targets_BT[part], resets_BT)
-        return Batch(batch.inputs_BT[:1], np.full_like(batch.targets_BT[:1], NOT_COUNTED))
+        part = self.part(batch.rows)
+        return batch.cut(part) if part.start < part.stop else batch.blank()
 
     def gathered(self, *numbers: float) -> list[tuple[float, ...]]:
         """The numbers of every rank, by rank."""

@@ -20,7 +20,7 @@ from nextword.store.manifest import FileRecord
 from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun
 from nextword.system.memory import serialized
-from nextword.training.distributed.engines import Engine
+from nextword.training.distributed.engine import Engine
 from nextword.training.state import TrainingState
 
 STATE, INDEX = "state.safetensors", "shards.json"

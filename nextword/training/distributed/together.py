@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 
 from nextword.core.errors import ConfigError
-from nextword.runs.settings import RunSettings, is_neural
+from nextword.core.family import NetworkFamily
+from nextword.runs.settings import RunSettings
 from nextword.store import replace
 from nextword.store.unfinished import FOLDER, checkpoints_in
 from nextword.store.writing import NewRun, real_path
@@ -30,7 +31,7 @@ def meet(launch: Launch, settings: RunSettings, device: str, resume: bool) -> Ra
 
 def check(settings: RunSettings, world: int) -> None:
     """Only networks are trained by several processes."""
-    if world > 1 and not is_neural(settings.find_family()):
+    if world > 1 and not isinstance(settings.find_family(), NetworkFamily):
         raise ConfigError(
             f"a {settings.family} is made by one process, and {world} were started; start it without "
             "torchrun or srun, or choose a neural model, as in --model transformer"

@@ -14,42 +14,42 @@ import weakref
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from nextword.core.contracts import Encoded
 from nextword.core.errors import ConfigError
-from nextword.core.events import Done, Event, Stage
-from nextword.data.encode import Text
-from nextword.data.source import Source
+from nextword.core.events import Done, Event, Rows, Stage
+from nextword.core.family import CompositeFamily, NetworkFamily
+from nextword.data.encode import PackedText
 from nextword.mixtures.family import SavedMixture
 from nextword.mixtures.mixture import MixtureSettings
 from nextword.runs import facts, saved
 from nextword.runs.saved import Trained
-from nextword.runs.settings import RunSettings, changed, is_neural, plan
+from nextword.runs.settings import RunSettings, changed, plan
 from nextword.store.reading import RunFolder, open_run
 from nextword.store.writing import NewRun, new_run
-from nextword.training.budget import sizes
-from nextword.training.budget.calibrate import in_time
+from nextword.tasks import sizes
+from nextword.tasks.lm import PreparedText, Texts, in_time
 from nextword.training.conditions import Conditions
-from nextword.training.learn import Metrics, learn_neural
 from nextword.training.mixtures.pieces import Draft, count, cut_best, with_held_out
 from nextword.training.mixtures.weighing import HeldOut, Weighed, weigh
+from nextword.training.network import train_network
 
 MIXING = 0.04  # of the time: measuring the parts on the held-out text, and weighing them
 
 
 def fit_mixture(
-    settings: RunSettings, source: Source, valid: Source | None, folder: NewRun | None, conditions: Conditions
+    settings: RunSettings, texts: Texts, folder: NewRun | None, conditions: Conditions
 ) -> Iterator[Event]:
     """Train and weigh; the last event is ``Done(Trained)``: the mixture, or a part that does as well."""
     began = time.perf_counter()
+    valid = texts.valid
     if valid is None:
         raise ConfigError(
             "a mixture is weighed on held-out text, and there is none; give some with --valid, or more text"
         )
-    drafts = [
-        _draft(each, source, valid, conditions) for each in _open_settings(settings, source, conditions)
-    ]
+    yield from texts.notes
+    drafts = [_draft(each, texts, conditions) for each in _open_settings(settings, texts, conditions)]
     settings, text, held_out, parts = yield from cut_best(drafts, part_settings)
     if valid.was_held_out:
         conditions.clock.keep("again", sum(part.facts.seconds for part in parts))
@@ -64,34 +64,34 @@ def fit_mixture(
     yield Done(parts[0] if len(parts) == 1 else _mixture(settings, parts, weighed, text, folder, began))
 
 
-def _open_settings(settings: RunSettings, source: Source, conditions: Conditions) -> list[RunSettings]:
+def _open_settings(settings: RunSettings, texts: Texts, conditions: Conditions) -> list[RunSettings]:
     """One for each tokenizer that may be the best one for the text; one where somebody has named it."""
-    names = sizes.tokenizers(source.about, conditions.clock.seconds)
+    names = sizes.tokenizers(texts.size, conditions.clock.seconds)
     if "text.tokenizer" in settings.named or conditions.whole or not names:
         return [settings]
     return [changed(settings, {"text.tokenizer": name}) for name in names]
 
 
-def _draft(settings: RunSettings, source: Source, valid: Source, conditions: Conditions) -> Draft:
-    """The settings of a tokenizer, and as much of the texts as can be read with it in the time."""
-    if conditions.whole:
-        return Draft(settings, source, valid)
-    settings, source, limited = in_time(settings, source, valid, conditions.clock)
-    return Draft(settings, source, limited or valid)
+def _draft(settings: RunSettings, texts: Texts, conditions: Conditions) -> Draft:
+    """Return the settings of a tokenizer, and as much of the texts as can be read with it in the time."""
+    if not conditions.whole:
+        settings, texts = in_time(settings, texts, conditions.clock.seconds)
+    assert texts.valid is not None
+    return Draft(settings, texts.source, texts.valid)
 
 
 def part_settings(settings: RunSettings, size: int = 0) -> list[RunSettings]:
     """The settings of every part for a text of so many bytes: its model's own, with the text, data and seed
     of the mixture; count models come first."""
-    model: Any = settings.model
+    family = cast(CompositeFamily, settings.find_family())
     shared = {
         f"{group}.{name}": value
         for group in ("text", "data")
         for name, value in settings.groups[group].model_dump().items()
     } | {"train.seed": settings.train.seed}
-    found = [plan(name, sets=shared) for name in model.models]
-    found = [_long_enough(replace(each, text=settings.text), size) for each in found]
-    return sorted(found, key=lambda each: is_neural(each.find_family()))
+    found = [plan(name, sets=shared) for name in family.parts(settings.model)]
+    found = [_long_enough(each.with_group("text", settings.text), size) for each in found]
+    return sorted(found, key=lambda each: isinstance(each.find_family(), NetworkFamily))
 
 
 def _long_enough(settings: RunSettings, size: int) -> RunSettings:
@@ -103,7 +103,7 @@ def _long_enough(settings: RunSettings, size: int) -> RunSettings:
 
 def _neural_parts(
     settings: RunSettings,
-    text: Text,
+    text: PackedText,
     held_out: Sequence[Encoded],
     counted: Sequence[Trained],
     conditions: Conditions,
@@ -111,24 +111,25 @@ def _neural_parts(
     """The networks, trained one after another: they share the time."""
     clock = conditions.clock
     made: list[Trained] = []
-    every = [part for part in part_settings(settings) if is_neural(part.find_family())]
+    every = [part for part in part_settings(settings) if isinstance(part.find_family(), NetworkFamily)]
     for at, part in enumerate(every):
         began = time.perf_counter()
-        metrics: Metrics = []
+        metrics: Rows = []
         yield Stage(f"{part.name}: learn")
         clock.keep("mix", MIXING * (clock.seconds or 0.0) + _writing([*counted, *made]))
         within = replace(conditions, clock=clock.part(clock.left() / (len(every) - at)))
-        part, model, told = yield from learn_neural(part, text, held_out, within, metrics)
+        prepared = PreparedText(text, held_out)
+        part, model, told = yield from train_network(part, prepared, within, metrics)
         about = facts.collect(settings.train.seed, text.facts, time.perf_counter() - began, told)
         made.append(Trained(part, model, text.tokenizer, about, metrics))
     return made
 
 
-def _counted_again(parts: Sequence[Trained], text: Text) -> Generator[Event, None, list[Trained]]:
+def _counted_again(parts: Sequence[Trained], text: PackedText) -> Generator[Event, None, list[Trained]]:
     """Count models of the whole text: once they are weighed, what was held out is text like any other."""
     made: list[Trained] = []
     for part in parts:
-        if is_neural(part.settings.find_family()):
+        if isinstance(part.settings.find_family(), NetworkFamily):
             made.append(part)
         else:
             yield Stage(f"{part.settings.name}: learn the whole text")
@@ -151,7 +152,7 @@ def _mixture(
     settings: RunSettings,
     parts: Sequence[Trained],
     weighed: Weighed,
-    text: Text,
+    text: PackedText,
     folder: NewRun | None,
     began: float,
 ) -> Trained:
@@ -166,7 +167,8 @@ def _mixture(
     chosen = MixtureSettings(**(base.model_dump() | {"runs": names, "weights": weights}))
     about = facts.collect(settings.train.seed, text.facts, time.perf_counter() - began)
     metrics = [*(row for part in parts for row in part.metrics), weighed.figures]
-    return Trained(replace(settings, name="mixture", model=chosen), model, text.tokenizer, about, metrics)
+    settings = replace(settings, name="mixture").with_group("model", chosen)
+    return Trained(settings, model, text.tokenizer, about, metrics)
 
 
 def _written(part: Trained, path: Path) -> RunFolder:

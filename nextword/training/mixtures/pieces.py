@@ -14,15 +14,15 @@ from typing import NamedTuple
 import numpy as np
 
 from nextword.core.contracts import Encoded
-from nextword.core.events import Event, Note, Stage
-from nextword.core.family import Budget
-from nextword.data.encode import Text, encode
+from nextword.core.events import Event, Note, Rows, Stage, recorded
+from nextword.core.family import Budget, NetworkFamily
+from nextword.data.encode import PackedText, encode
 from nextword.data.source import Source
 from nextword.runs import facts
 from nextword.runs.saved import Trained
-from nextword.runs.settings import RunSettings, is_neural
+from nextword.runs.settings import RunSettings
+from nextword.tasks.lm import PreparedText
 from nextword.training.conditions import Conditions
-from nextword.training.learn import Metrics, learn_counts
 from nextword.training.mixtures.weighing import HeldOut, log_probs
 
 
@@ -38,7 +38,7 @@ class Cut(NamedTuple):
     """A text cut into pieces, and the count models of it."""
 
     settings: RunSettings
-    text: Text
+    text: PackedText
     held_out: list[Encoded]
     parts: list[Trained]
 
@@ -77,19 +77,18 @@ def _cut(
     draft: Draft, part_settings: Callable[[RunSettings, int], list[RunSettings]]
 ) -> Generator[Event, None, Cut]:
     """The text in pieces, and the count models among the parts."""
-    text = yield from encode(draft.settings, draft.source)
-    name = text.tokenizer.name
-    settings = replace(draft.settings, text=draft.settings.text.model_copy(update={"tokenizer": name}))
+    text = yield from encode(draft.source, draft.settings.text, draft.settings.data)
+    settings = draft.settings.with_tokenizer(text.tokenizer.name)
     held_out = list(text.tokenizer.encode_blocks(draft.valid.blocks(), costs=True))
     parts = []
     for part in part_settings(settings, text.facts.bytes):
-        if not is_neural(part.find_family()):
+        if not isinstance(part.find_family(), NetworkFamily):
             yield Stage(f"{part.name}: learn")
             parts.append((yield from count(part, text)))
     return Cut(settings, text, held_out, parts)
 
 
-def with_held_out(text: Text, held_out: Sequence[Encoded]) -> Text:
+def with_held_out(text: PackedText, held_out: Sequence[Encoded]) -> PackedText:
     """The text with the end that was held out of it."""
     ids = np.concatenate([text.ids, *(np.asarray(piece.ids, text.ids.dtype) for piece in held_out)])
     sums = {
@@ -99,10 +98,11 @@ def with_held_out(text: Text, held_out: Sequence[Encoded]) -> Text:
     return replace(text, ids=ids, facts=replace(text.facts, **sums))
 
 
-def count(settings: RunSettings, text: Text) -> Generator[Event, None, Trained]:
+def count(settings: RunSettings, text: PackedText) -> Generator[Event, None, Trained]:
     """A count model, trained."""
     began, seed = time.perf_counter(), settings.train.seed
-    metrics: Metrics = []
-    model = yield from learn_counts(settings, text, Budget(seed), metrics)
+    metrics: Rows = []
+    events = settings.find_task().fit(settings, PreparedText(text), Budget(seed))
+    model = yield from recorded(events, metrics)
     about = facts.collect(seed, text.facts, time.perf_counter() - began)
     return Trained(settings, model, text.tokenizer, about, metrics)

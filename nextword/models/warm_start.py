@@ -13,7 +13,7 @@ from torch import Tensor
 from nextword.core.contracts import Tokenizer
 from nextword.core.errors import ConfigError
 from nextword.models.network import Network
-from nextword.training.averaging import put_weights
+from nextword.models.weights import put_weights
 
 Build = Callable[[int], Network]  # a network for so many words
 

@@ -7,25 +7,16 @@ measurements behind the rule are in docs/auto.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from importlib.util import find_spec
-from typing import Any
+
+from nextword.core.task import Choice
 
 _OWN_WAY = {"model.smoothing", "model.unknown", "model.kenlm_compat"}
 _COUNTS = _OWN_WAY | {f"model.{name}" for name in ("order", "prune", "discounts", "alpha", "delta", "eps")}
 _ANY = {"train.seed", "train.memory"}
 NEURAL = "lstm"  # the neural family that learns most in minutes
 LEAST_SECONDS = 12.0  # below, torch is hardly loaded before the time is over
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A model, settings that go with it, and the reason for it."""
-
-    model: str
-    why: str
-    sets: Mapping[str, Any] = field(default_factory=dict)
 
 
 def choose(keys: Iterable[str] = (), minutes: float | None = None) -> Choice:

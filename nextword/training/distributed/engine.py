@@ -1,22 +1,18 @@
 """How gradients become those of the whole batch: one process has them, several put them together.
 
 One process alone does nothing here. Several use what torch has: DDP, where every process holds all weights
-(`replicated`), and FSDP2, where each holds a part of every weight (`divided`). Both take the same lesson, and
-the loss of a rank is divided by the words of the whole batch, so that their sum is its gradient.
+(`ddp`), and FSDP2, where each holds a part of every weight (`fsdp`). Both compute the same loss, and that of
+a rank is divided by the tokens of the whole batch, so that the sum of the gradients is that of the batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from torch import Tensor
-
 from nextword.blocks.states import State
+from nextword.core.task import BatchLoss, Loss
 from nextword.models.network import Network
-from nextword.models.training import NeuralTrainSettings
-from nextword.tasks.objectives.next_token import Lesson
 from nextword.training.distributed.ranks import Ranks
 
 
@@ -28,16 +24,16 @@ class Engine:
     def __init__(self, ranks: Ranks | None = None) -> None:
         self.ranks = Ranks() if ranks is None else ranks
 
-    def read(self, network: Network, lesson: Lesson, *piece: Any) -> tuple[Tensor, State]:
-        """The loss of a piece (inputs, targets, resets, the state before), and the state after it."""
-        return lesson(network, *piece)
+    def loss(self, network: Any, of: BatchLoss, piece: Any, before: State) -> tuple[Loss, State]:
+        """Return the loss of a piece of a batch, and the state after it."""
+        return of(network, piece, before)
 
     def adding(self, is_last: bool) -> AbstractContextManager[None]:
         """Around a piece: only after the last one of an update are gradients exchanged."""
         return nullcontext()
 
     def divisor(self, tokens: int) -> float:
-        """What the loss of a piece is divided by, so that all ranks together have the mean over the words."""
+        """Return what the loss of a piece is divided by, so that all ranks have the mean over tokens."""
         return max(1, tokens)
 
     def norm(self, network: Network, own: float) -> float:
@@ -55,22 +51,3 @@ class Engine:
     def whole(self, network: Network) -> Network:
         """The network with all its weights, to be used as ever, whatever other ranks do meanwhile."""
         return network
-
-
-def make_engine(
-    network: Network, settings: NeuralTrainSettings, ranks: Ranks, build: Callable[[], Network] | None = None
-) -> Engine:
-    """The engine of these ranks; with FSDP the weights of the network are divided from now on.
-
-    ``build`` makes the network once more.
-    """
-    if not ranks.has_met:
-        return Engine(ranks)
-    if settings.parallel == "fsdp":
-        from nextword.training.distributed.fsdp import Divided
-
-        assert build is not None, "a job for several ranks knows how its network is built"
-        return Divided(network, settings, ranks, build)
-    from nextword.training.distributed.ddp import Replicated
-
-    return Replicated(network, ranks)

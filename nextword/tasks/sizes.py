@@ -13,6 +13,7 @@ from nextword.text.subwords import default_size
 READ_SHARE = 0.15  # of the time, for reading and cutting the text into pieces
 _LEARNED_PER_SECOND = 60_000  # bytes that subwords are learned from, for each second there is
 _BYTES_PER_SECOND = {"bpe": 2.0e6, "unigram": 1.5e6, "words": 2.0e7, "characters": 1.5e7, "bytes": 5.0e7}
+LEARNED = ("bpe", "unigram")  # tokenizers whose size is chosen
 _LEAST = 1_000_000  # bytes that are always read
 _SMALL = 3_000_000  # bytes of a text that may say more about its letters than about subwords
 _TRYING = 20.0  # seconds below which there is no time to find that out

@@ -1,0 +1,316 @@
+"""What a task is: what one example is, and how it is read, batched, learned from, measured and predicted.
+
+The slot "task" of the catalog names them. Everything else (trainer, checkpoints, resume, minutes, model
+cards, `eval`, `predict`) knows a task through this protocol alone, so a new task gets all of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+
+from nextword.core.errors import ConfigError
+from nextword.core.events import Event, returned
+
+if TYPE_CHECKING:
+    from nextword.core.contracts import State
+    from nextword.core.family import Budget, Family
+    from nextword.core.settings import Settings
+    from nextword.runs.settings import RunSettings
+    from nextword.store.reading import RunFolder
+    from nextword.store.writing import NewRun
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What is made small, summed over a batch; auxiliary losses are shown by their names."""
+
+    total: Any  # a scalar tensor that gradients flow back from
+    parts: Mapping[str, Any] = field(default_factory=dict)  # scalar tensors that ``total`` already contains
+
+
+class Batch(Protocol):
+    """Some examples: a record of arrays that can be cut by rows, whatever its fields."""
+
+    @property
+    def rows(self) -> int:
+        """Return how many examples, or rows of a text, it has."""
+        ...
+
+    @property
+    def tokens(self) -> int:
+        """Return how many predictions are learned from."""
+        ...
+
+    def cut(self, rows: slice) -> Self:
+        """Return these rows alone."""
+        ...
+
+    def blank(self) -> Self:
+        """Return one row of which nothing is learned, for a rank that has no rows of its own."""
+        ...
+
+
+class Batches(Protocol):
+    """A source of batches, a pure function of (seed, epoch, index), so that training can resume anywhere."""
+
+    per_epoch: int  # batches of one epoch
+    tokens: int  # predictions of one epoch
+
+    def batches(self, epoch: int, start: int = 0) -> Iterator[Any]:
+        """Yield the batches of an epoch, from the one of this index on."""
+        ...
+
+
+class BatchLoss(Protocol):
+    """The loss of an update's batches, at one moment of the training."""
+
+    def pieces(self, batch: Any) -> Sequence[Any]:
+        """Cut a batch into pieces within which gradients flow (truncated backpropagation); often one."""
+        ...
+
+    def __call__(self, network: Any, piece: Any, before: State) -> tuple[Loss, State]:
+        """Return the loss of a piece and the state after it; ``before`` is None where nothing was read."""
+        ...
+
+
+class Objective(Protocol):
+    """What a training makes small."""
+
+    @property
+    def carries(self) -> bool:
+        """Return whether the state after a batch is the state before the next."""
+        ...
+
+    def at(self, network: Any, progress: float, counts: bool = True) -> BatchLoss:
+        """Return the loss at this share of the training; ``counts=False``: for a rank without rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What was measured of held-out examples."""
+
+    values: Mapping[str, float | None]  # by name, as in ``metrics.jsonl``
+    cost: float  # what decides which weights are best; lower is better
+    count: int  # predictions that were measured
+
+
+class Ranks(Protocol):
+    """The processes that train together, as tasks see them."""
+
+    rank: int
+    world: int
+
+    def total(self, number: float) -> float:
+        """Return the sum over all ranks."""
+        ...
+
+    def gathered(self, *numbers: float) -> list[tuple[float, ...]]:
+        """Return the numbers of every rank, by rank."""
+        ...
+
+
+class HeldOut(Protocol):
+    """Held-out examples that are measured while a network learns."""
+
+    tokens: int  # predictions in all
+
+    def measure(
+        self,
+        network: Any,
+        tokens: int = 0,
+        products: AbstractContextManager[Any] | None = None,
+        ranks: Ranks | None = None,
+    ) -> Measurement:
+        """Measure about so many predictions (0: all); ranks share the work."""
+        ...
+
+    def describe(self, values: Mapping[str, float | None]) -> str:
+        """Return a measurement as people read it."""
+        ...
+
+    def digest(self) -> str:
+        """Return the SHA-256 of what is measured."""
+        ...
+
+
+class DataFacts(Protocol):
+    """What ``training.json`` and the model card say about the data."""
+
+    names: tuple[str, ...]
+    sha256: str
+    bytes: int
+    words: int
+    tokens: int
+
+
+class Prepared(Protocol):
+    """Examples that are ready to be learned from, with the vocabularies that turn them into numbers."""
+
+    @property
+    def vocabulary(self) -> Any:
+        """Return what a run needs to read its input and write its output: for text, the tokenizer."""
+        ...
+
+    @property
+    def facts(self) -> Any:
+        """Return the `DataFacts` of the examples."""
+        ...
+
+    def digest(self) -> str:
+        """Return the SHA-256 of what is learned from: a resumed training must see the same."""
+        ...
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """Where and within which limits examples are prepared."""
+
+    scratch: Path | None = None  # a folder for arrays that memory must not hold
+    vocabulary: Any = None  # that of a checkpoint, which is not made a second time
+    seconds: float | None = None  # of the whole command: how much can be read
+    whole: bool = False  # everything is read, whatever the time
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A model, settings that go with it, and the reason for it."""
+
+    model: str
+    why: str
+    sets: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The beginning of the examples, prepared, and what all of them will take."""
+
+    prepared: Any
+    scale: float  # all examples are so many times as many
+    seconds: float  # for preparing all of them
+
+
+class Predictor(Protocol):
+    """A trained model as `predict` uses it."""
+
+    def predict(self, inputs: Iterable[str]) -> Iterator[Prediction]:
+        """Yield one prediction for each input, in order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One prediction: a line of text, and a JSON object."""
+
+    text: str
+    values: Mapping[str, Any]
+
+
+@runtime_checkable
+class Task(Protocol):
+    """One task: ``TASK`` in its module."""
+
+    name: str
+    noun: str  # what a model of it is, as in "a language model"
+    decides: str  # the measure that says which model is better
+    higher: bool  # whether more of it is better
+
+    def groups(self, family: Family) -> dict[str, type[Settings]]:
+        """Return the settings tree: ``model``, ``train``, and what says how examples are read."""
+        ...
+
+    def choose(self, keys: Iterable[str], minutes: float | None) -> Choice:
+        """Choose a model where none is named; ``keys`` are the settings that were."""
+        raise ConfigError(f"the task '{self.name}' has no model of its own choice; name one with --model")
+
+    def examples(self, files: Sequence[str], valid: Sequence[str], settings: RunSettings) -> Any:
+        """Open the files and check what can be checked; raises with file and line."""
+        ...
+
+    def prepare(
+        self, examples: Any, settings: RunSettings, how: Preparation
+    ) -> Generator[Event, None, tuple[RunSettings, Prepared]]:
+        """Make vocabularies and arrays; returns the settings with what was decided on the way."""
+        ...
+
+    def sample(self, examples: Any, settings: RunSettings, how: Preparation) -> tuple[RunSettings, Sample]:
+        """Prepare the beginning, for an estimate."""
+        began = time.perf_counter()
+        settings, prepared = returned(self.prepare(examples, settings, how))
+        return settings, Sample(prepared, 1.0, time.perf_counter() - began)
+
+    def fitting(self, settings: RunSettings, prepared: Any) -> Mapping[str, Any]:
+        """Return settings that follow from the data where nobody has named them."""
+        return {}
+
+    def figures(self, prepared: Any) -> Mapping[str, int]:
+        """Return numbers that an estimate shows, such as the size of the vocabulary."""
+        return {}
+
+    def build(self, settings: RunSettings, prepared: Any) -> Any:
+        """Make a network with its first weights (families that learn by steps)."""
+        ...
+
+    def batches(self, settings: RunSettings, prepared: Any, network: Any) -> Generator[Event, None, Batches]:
+        """Return what an epoch reads."""
+        ...
+
+    def objective(self, settings: RunSettings, batches: Batches) -> Objective:
+        """Return what is made small."""
+        ...
+
+    def held_out(self, settings: RunSettings, prepared: Any) -> HeldOut | None:
+        """Return what is measured while a network learns, if there is anything."""
+        return None
+
+    def model(self, network: Any) -> Any:
+        """Return the trained network as a model."""
+        return network
+
+    def warm_start(self, network: Any, settings: RunSettings, prepared: Any, start: Any) -> Iterator[Event]:
+        """Put the weights of another run into a new network."""
+        raise ConfigError(f"--from is not possible for the task '{self.name}'; leave it out")
+
+    def fit(self, settings: RunSettings, prepared: Any, budget: Budget) -> Iterator[Event]:
+        """Fit a family without gradients; the last event is ``Done(model)``."""
+        ...
+
+    def validate(
+        self, model: Any, examples: Any, prepared: Any
+    ) -> Generator[Event, None, Measurement | None]:
+        """Measure the held-out examples once, with a model that was fitted without steps."""
+        return None
+        yield
+
+    def save(self, vocabulary: Any, folder: NewRun) -> None:
+        """Write the vocabularies of a run or checkpoint."""
+        ...
+
+    def open(self, folder: RunFolder) -> Any:
+        """Read them back."""
+        ...
+
+    def load(self, folder: RunFolder, settings: RunSettings) -> tuple[Any, Any]:
+        """Return the model of a run and its vocabulary."""
+        ...
+
+    def describe(self, vocabulary: Any) -> str:
+        """Return one line about the vocabularies, for the model card."""
+        ...
+
+    def usage(self) -> Sequence[str]:
+        """Return commands that a model card shows."""
+        return ("nextword predict . FILE", "nextword eval . FILE")
+
+    def evaluate(self, run: Any, files: Sequence[str], sets: Mapping[str, Any]) -> Iterator[Event]:
+        """Measure a run on files; the last event is ``Done(report)``: it has `to_json` and prints itself."""
+        ...
+
+    def predictor(self, run: Any) -> Predictor:
+        """Return what `predict` calls."""
+        ...

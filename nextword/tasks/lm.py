@@ -1,0 +1,315 @@
+"""Language modelling: an example is a text, and every token of it is predicted from those before it.
+
+[IITD-1 "Language Modelling", XMU "Recap: next token prediction and auto-regressive models"]
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from nextword.core.contracts import Encoded, LanguageModel, Tokenizer
+from nextword.core.errors import ConfigError, DamagedError, FormatError
+from nextword.core.events import Done, Event, Note, Stage, returned
+from nextword.core.family import Budget, CountFamily, Family, NetworkFamily
+from nextword.core.settings import Settings
+from nextword.core.task import (
+    Batches,
+    Choice,
+    HeldOut,
+    Measurement,
+    Objective,
+    Predictor,
+    Preparation,
+    Sample,
+    Task,
+)
+from nextword.data.beginning import Beginning
+from nextword.data.encode import DataFacts, PackedText, encode, hash_ids
+from nextword.data.settings import DataSettings
+from nextword.data.source import Source
+from nextword.data.split import TooShort, hold_out
+from nextword.runs.settings import RunSettings, changed, with_open
+from nextword.store.reading import RunFolder
+from nextword.store.writing import NewRun
+from nextword.tasks import auto, sizes
+from nextword.text.files import load_tokenizer
+from nextword.text.settings import TextSettings
+from nextword.text.subwords import default_size
+
+if TYPE_CHECKING:
+    from nextword.models.network import Network
+    from nextword.runs.saved import Trained
+
+TOKENIZER = "tokenizer.json"
+_HELD_OUT = 10  # times as much held-out text is read as is measured at once
+_SAMPLE = 3_000_000  # bytes that an estimate encodes
+_WHOLE = {"words": 200_000_000, "characters": 20_000_000}  # texts up to here are read whole for an estimate
+_VALIDATED = ("tokens", "perplexity", "word_perplexity", "bits_per_byte", "unknown_rate")
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The files of a language model: what it learns from, and what is held out."""
+
+    source: Source
+    valid: Source | None = None
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def size(self) -> int | None:
+        """Return the bytes to learn from, roughly, where that is known."""
+        return self.source.about
+
+
+@dataclass(frozen=True)
+class PreparedText:
+    """A text as ids, and the held-out one as it is encoded."""
+
+    text: PackedText
+    encoded: Iterable[Encoded] | None = None  # the held-out text
+    _counts: dict[int, Any] = field(default_factory=dict)
+
+    @property
+    def vocabulary(self) -> Tokenizer:
+        """Return the tokenizer."""
+        return self.text.tokenizer
+
+    @property
+    def facts(self) -> DataFacts:
+        """Return what is known about the text."""
+        return self.text.facts
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the ids and of where documents begin."""
+        documents = self.text.documents
+        return hash_ids([self.text.ids, *([] if documents is None else [documents])])
+
+    def counts(self) -> Any:
+        """Return how often each token has to be predicted; counted once."""
+        from nextword.data.batches.stream import count_ids
+
+        if not self._counts:
+            self._counts[0] = count_ids(self.text.ids, self.vocabulary.vocab_size)
+        return self._counts[0]
+
+
+class LanguageModelling(Task):
+    """The task ``lm``."""
+
+    name = "lm"
+    noun = "language model"
+    decides = "nll"
+    higher = False
+
+    def groups(self, family: Family) -> dict[str, type[Settings]]:
+        """Return the settings tree of a family."""
+        return {
+            "model": family.Settings, "text": TextSettings, "data": DataSettings, "train": family.Training,
+        }  # fmt: skip
+
+    def choose(self, keys: Iterable[str], minutes: float | None) -> Choice:
+        """Choose a model where none is named."""
+        return auto.choose(keys, minutes)
+
+    def examples(self, files: Sequence[str], valid: Sequence[str], settings: RunSettings) -> Texts:
+        """Open the texts; what is held out is given, or the end of the text for families that measure it."""
+        data = cast(DataSettings, settings.data)
+        if valid:
+            held_out = Source.for_reading(valid, data)
+            source = Source.for_training(files, data)
+            return Texts(source, held_out, tuple(_shared(source, held_out)))
+        if settings.find_family().measures and data.hold_out > 0:
+            try:
+                return Texts(*hold_out(files, data))
+            except TooShort:
+                note = Note("the text is too short to hold a part of it out, so nothing of it is measured")
+                return Texts(Source.for_training(files, data), None, (note,))
+        return Texts(Source.for_training(files, data))
+
+    def prepare(
+        self, examples: Texts, settings: RunSettings, how: Preparation
+    ) -> Generator[Event, None, tuple[RunSettings, PreparedText]]:
+        """Fit or load the tokenizer and encode the text; the held-out text is encoded when it is needed."""
+        yield from examples.notes
+        if isinstance(settings.find_family(), NetworkFamily) and not how.whole:
+            settings, examples = in_time(settings, examples, how.seconds)
+        text = yield from encode(examples.source, settings.text, settings.data, how.scratch, how.vocabulary)
+        valid = examples.valid
+        held_out = None if valid is None else text.tokenizer.encode_blocks(valid.blocks(), costs=True)
+        return settings.with_tokenizer(text.tokenizer.name), PreparedText(text, held_out)
+
+    def sample(self, examples: Texts, settings: RunSettings, how: Preparation) -> tuple[RunSettings, Sample]:
+        """Encode the text, or its beginning where that is enough to know its tokens."""
+        if how.seconds is not None:
+            settings, examples = in_time(settings, replace(examples, valid=None), how.seconds)
+        name, size = settings.text.tokenizer, examples.size
+        whole = _WHOLE.get(name, _SAMPLE)
+        fixed = settings
+        if name in sizes.LEARNED and not settings.text.size and size is not None and size > whole:
+            fixed = changed(settings, {"text.size": default_size(min(size, settings.text.fit_bytes))})
+        began = time.perf_counter()
+        beginning = Beginning(examples.source, whole)
+        text = returned(encode(beginning, fixed.text, fixed.data))
+        took = time.perf_counter() - began
+        scale = max(1.0, (size or text.facts.bytes) / max(1, text.facts.bytes)) if beginning.is_cut else 1.0
+        return settings, Sample(PreparedText(text), scale, took * scale)
+
+    def fitting(self, settings: RunSettings, prepared: PreparedText) -> Mapping[str, Any]:
+        """Return the output layer for the vocabulary, and rows that are no longer than the text."""
+        family = settings.find_family()
+        assert isinstance(family, NetworkFamily)
+        pairs = max(1, len(prepared.text.ids) - 1)
+        values: dict[str, Any] = {"model.head": sizes.head(prepared.vocabulary.vocab_size)}
+        if family.row_length:
+            values["train.length"] = min(family.row_length, pairs)
+        elif (getattr(settings.model, "context", 0) or 0) > pairs:
+            values["model.context"] = pairs
+        return values
+
+    def figures(self, prepared: PreparedText) -> Mapping[str, int]:
+        """Return the size of the vocabulary."""
+        return {"vocabulary": prepared.vocabulary.vocab_size}
+
+    def build(self, settings: RunSettings, prepared: PreparedText) -> Network:
+        """Make a network; the output bias begins at the frequencies of the tokens if that is set."""
+        from nextword.tasks.networks import first_weights
+
+        return first_weights(settings, prepared)
+
+    def batches(
+        self, settings: RunSettings, prepared: PreparedText, network: Network
+    ) -> Generator[Event, None, Batches]:
+        """Return columns, windows or sentences of the text, by the settings or by network and text."""
+        from nextword.tasks.networks import make_source
+
+        return (yield from make_source(settings, prepared, network))
+
+    def objective(self, settings: RunSettings, batches: Batches) -> Objective:
+        """Return the cross-entropy of the next token."""
+        from nextword.tasks.networks import next_token
+
+        return next_token(settings, batches)
+
+    def held_out(self, settings: RunSettings, prepared: PreparedText) -> HeldOut | None:
+        """Return rows of the held-out text."""
+        from nextword.tasks.held_out import HeldOutText
+        from nextword.tasks.networks import carries
+
+        if prepared.encoded is None:
+            return None
+        train: Any = settings.train
+        return HeldOutText.of(prepared.encoded, carries(settings), _HELD_OUT * train.valid_tokens)
+
+    def model(self, network: Network) -> LanguageModel:
+        """Put the network on the contract of language models."""
+        from nextword.models.network import NeuralLanguageModel
+
+        return NeuralLanguageModel(network)
+
+    def warm_start(
+        self, network: Network, settings: RunSettings, prepared: PreparedText, start: Trained
+    ) -> Iterator[Event]:
+        """Copy the weights of another run; tokens that it did not know start at the mean of the others."""
+        from nextword.tasks.networks import start_from_run
+
+        return start_from_run(network, settings, prepared, start)
+
+    def fit(self, settings: RunSettings, prepared: PreparedText, budget: Budget) -> Iterator[Event]:
+        """Count: the family's own fit."""
+        family = settings.find_family()
+        assert isinstance(family, CountFamily)
+        return family.fit(prepared.text.ids, prepared.vocabulary, settings.model, budget)
+
+    def validate(
+        self, model: LanguageModel, examples: Texts, prepared: PreparedText
+    ) -> Generator[Event, None, Measurement | None]:
+        """Measure the held-out text, where there is one."""
+        from nextword.evaluation.lm.perplexity import evaluate
+
+        if examples.valid is None:
+            return None
+        yield Stage("measure the held-out text", examples.valid.size, "bytes")
+        report = evaluate(model, prepared.vocabulary, examples.valid.blocks())
+        bits = report.bits_per_byte
+        yield Note(f"held-out text: perplexity {report.perplexity:,.2f}, {bits:.4f} bits per byte")
+        values = report.to_json()
+        return Measurement({name: values[name] for name in _VALIDATED}, report.nll, report.tokens)
+
+    def save(self, vocabulary: Tokenizer, folder: NewRun) -> None:
+        """Write ``tokenizer.json``."""
+        vocabulary.save(str(folder.path / TOKENIZER))
+
+    def open(self, folder: RunFolder) -> Tokenizer:
+        """Read ``tokenizer.json``."""
+        return load_tokenizer(folder.file(TOKENIZER))
+
+    def load(self, folder: RunFolder, settings: RunSettings) -> tuple[LanguageModel, Tokenizer]:
+        """Return model and tokenizer; sizes that do not match are a damaged run."""
+        try:
+            tokenizer = self.open(folder)
+        except FormatError as error:
+            raise DamagedError(f"{error}; train the run again") from error
+        model: LanguageModel = settings.find_family().load(folder, settings.model, tokenizer)
+        if model.vocab_size != tokenizer.vocab_size:
+            raise DamagedError(
+                f"'{folder.path}' has a model of {model.vocab_size:,} tokens and a tokenizer of "
+                f"{tokenizer.vocab_size:,}; train the run again"
+            )
+        return model, tokenizer
+
+    def describe(self, vocabulary: Tokenizer) -> str:
+        """Return the size and kind of the vocabulary."""
+        return f"{vocabulary.vocab_size:,} ({vocabulary.name}; a sequence is a {vocabulary.unit})"
+
+    def usage(self) -> Sequence[str]:
+        """Return what a model card shows."""
+        return ("nextword eval . TEXT", 'nextword generate . --prompt "the"')
+
+    def evaluate(self, run: Trained, files: Sequence[str], sets: Mapping[str, Any]) -> Iterator[Event]:
+        """Measure perplexity and bits per byte of files."""
+        from nextword.evaluation.lm.perplexity import evaluate
+
+        source = Source.for_reading(files, cast(DataSettings, run.settings.data), dict(sets))
+        yield Stage("measure", source.size, "bytes")
+        report = evaluate(run.model, run.vocabulary, source.blocks())
+        yield from (Note(message) for message in source.notes)
+        if report.explanation:
+            yield Note(report.explanation)
+        yield Done(report)
+
+    def predictor(self, run: Trained) -> Predictor:
+        """A language model continues a text, which is `generate`."""
+        raise ConfigError(
+            f"'{run.settings.name}' is a language model, which has no labels to predict; continue a text "
+            "with: nextword generate RUN --prompt TEXT"
+        )
+
+
+def in_time(settings: RunSettings, texts: Texts, seconds: float | None) -> tuple[RunSettings, Texts]:
+    """Return as much of the texts as can be read in the time, and subwords that can be learned in it."""
+    if seconds is None:
+        return settings, texts
+    limit = sizes.readable(seconds, settings.text.tokenizer)
+    source, valid = texts.source, texts.valid
+    if source.about is None or source.about > limit:
+        source = Beginning(source, limit)
+    if valid is not None and (valid.about is None or valid.about > limit // 10):
+        valid = Beginning(valid, limit // 10)
+    values = {
+        "text.size": sizes.vocabulary(source.about or limit, seconds),
+        "text.fit_bytes": min(settings.text.fit_bytes, sizes.learned_bytes(seconds)),
+    }
+    learned = values if settings.text.tokenizer in sizes.LEARNED else {}
+    return with_open(settings, learned), replace(texts, source=source, valid=valid)
+
+
+def _shared(source: Source, valid: Source) -> Iterator[Note]:
+    """Say that held-out text is also learned from, which makes its numbers worthless."""
+    if (both := source.shares_a_file_with(valid)) is not None:
+        yield Note(f"{both} is also in the training text, so its numbers say little about new text")
+
+
+TASK = LanguageModelling()

@@ -1,0 +1,73 @@
+"""One training of a network: what is learned, from what, and within which limits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from nextword.core.events import Event, Note
+from nextword.core.task import Batches, HeldOut, Objective, Prepared
+from nextword.models import precision
+from nextword.models.training import NeuralTrainSettings
+from nextword.runs.settings import RunSettings, changed
+from nextword.system.signals import Stop
+from nextword.training.budget.clock import Clock
+from nextword.training.conditions import Conditions
+from nextword.training.distributed.ranks import Ranks
+
+
+def _itself(network: Any) -> Any:
+    return network
+
+
+@dataclass
+class Job:
+    """What the loop needs, made by the task; nothing in it depends on what an example is."""
+
+    network: Any  # a torch module
+    settings: NeuralTrainSettings  # with nothing left open that depends on the machine
+    batches: Batches
+    objective: Objective
+    held_out: HeldOut | None = None
+    clock: Clock = field(default_factory=Clock)
+    stop: Stop = field(default_factory=Stop)
+    ranks: Ranks = field(default_factory=Ranks)
+    build: Callable[[], Any] | None = None  # makes the network once more, where FSDP has divided it
+    model: Callable[[Any], Any] = _itself  # the trained network as a model
+
+    @property
+    def steps(self) -> int:
+        """Return the updates that the settings ask for, without a look at the clock."""
+        epoch = self.batches.per_epoch / self.settings.accumulate
+        return self.settings.steps or math.ceil(self.settings.epochs * epoch)
+
+
+def make_job(
+    settings: RunSettings, prepared: Prepared, conditions: Conditions, measured: bool = True
+) -> Generator[Event, None, tuple[RunSettings, Job]]:
+    """Build network, batches, objective and held-out examples; the type of products becomes a setting."""
+    task, device = settings.find_task(), precision.find_device(conditions.device)
+
+    def build() -> Any:
+        return task.build(settings, prepared).to(device)
+
+    network = build()
+    products = precision.choose(_train(settings).precision, network, conditions.ranks)
+    settings = changed(settings, {"train.precision": products})
+    if conditions.start is not None:
+        yield from task.warm_start(network, settings, prepared, conditions.start)
+    batches = yield from task.batches(settings, prepared, network)
+    held_out = task.held_out(settings, prepared) if measured else None
+    train = _train(settings)
+    if held_out is None and train.patience:
+        yield Note("there is no held-out text, so train.patience has nothing to wait for")
+    return settings, Job(
+        network, train, batches, task.objective(settings, batches), held_out, conditions.clock,
+        conditions.stop, conditions.ranks, build, task.model,
+    )  # fmt: skip
+
+
+def _train(settings: RunSettings) -> NeuralTrainSettings:
+    return cast(NeuralTrainSettings, settings.train)
