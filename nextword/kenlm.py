@@ -317,12 +317,12 @@ def _load(name: str) -> tuple[Path, Vocabulary, Any, Walk]:
 
     folder = resolve(name)
     trained = saved.load(folder)
-    vocabulary = getattr(trained.tokenizer, "vocab", None)
-    if not isinstance(vocabulary, Vocabulary):
+    if not isinstance(trained.tokenizer, WordTokenizer):
         raise RunError(
             f"'{folder}' has the tokenizer '{trained.tokenizer.name}', and this module splits sentences into "
             "words; use a run trained with --tokenizer words, or nextword.load"
         )
+    vocabulary = trained.tokenizer.vocab
     if isinstance(trained.model, NgramModel) and trained.model.trie.fallback == "shorter":
         return folder, vocabulary, trained.model, TrieWalk(trained.model.trie)
     return folder, vocabulary, trained.model, ContractWalk(trained.model)

@@ -93,7 +93,6 @@ def _trained(path: str | os.PathLike[str], found: ArpaModel, seconds: float) -> 
 
 def _words(tokenizer: Tokenizer) -> Any:
     """The words with the ids 3, 4, … as they stand in texts."""
-    vocabulary = getattr(tokenizer, "vocab", None)
-    if vocabulary is not None:
-        return vocabulary
+    if isinstance(tokenizer, WordTokenizer):
+        return tokenizer.vocab
     return [tokenizer.piece(index) for index in range(3, tokenizer.vocab_size)]

@@ -15,14 +15,24 @@ import numpy as np
 from nextword.api import generate as generating
 from nextword.api.events import quietly
 from nextword.api.results import Next, Score, Text, Token
-from nextword.core.contracts import START, UNKNOWN, Block, LanguageModel, Tokenizer
+from nextword.core.contracts import (
+    START,
+    UNKNOWN,
+    Block,
+    LanguageModel,
+    Parametric,
+    Tokenizer,
+    is_probability,
+)
 from nextword.core.errors import DataError
 from nextword.core.printable import markup
 from nextword.evaluation.compress import compressor as packing
 from nextword.evaluation.lm.evidence import TokenEvidence, evidence
 from nextword.evaluation.lm.report import Report
 from nextword.evaluation.lm.streams import Stream
+from nextword.mixtures.mixture import MixtureSettings
 from nextword.models.distributions import as_numpy
+from nextword.ngram.model import NgramModel
 from nextword.runs import saved
 from nextword.runs.brief import brief
 from nextword.runs.facts import Facts
@@ -82,17 +92,17 @@ class Run:
     @property
     def is_probability(self) -> bool:
         """Whether its numbers are probabilities; `stupid` gives scores."""
-        return bool(getattr(self.model, "is_probability", True))
+        return is_probability(self.model)
 
     @property
     def parameters(self) -> int | None:
         """How many numbers a neural model has learned; None for others."""
-        return getattr(self.model, "parameters", None)
+        return self.model.parameters if isinstance(self.model, Parametric) else None
 
     @property
     def members(self) -> tuple[str, ...]:
         """The names of the runs and memories of a mixture; empty for others."""
-        return tuple(getattr(self.settings.model, "runs", ()))
+        return self.settings.model.runs if isinstance(self.settings.model, MixtureSettings) else ()
 
     def score(self, text: str) -> Score:
         """How well the model predicts a text; `evaluate` takes files."""
@@ -199,8 +209,7 @@ class Run:
 
     def describe(self) -> str:
         """One phrase: what kind of model, how large."""
-        sizes = getattr(getattr(self.model, "trie", None), "sizes", None)
-        large = f", {sum(sizes):,} n-grams" if sizes else ""
+        large = f", {sum(self.model.trie.sizes):,} n-grams" if isinstance(self.model, NgramModel) else ""
         if self.parameters is not None:
             large = f", {self.parameters:,} parameters"
         return f"{self.settings.name} over {self.tokenizer.vocab_size:,} {self.tokenizer.name}{large}"

@@ -8,13 +8,10 @@ other copies first. The bookkeeping of one pass is a `Reading`, made once and us
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
-
-from nextword.core.contracts import State
 
 AHEAD = 64  # slots that a buffer has to spare when it is made, at least
 
@@ -118,32 +115,3 @@ class Reading:
             rows, columns = self.real().nonzero(as_tuple=True)
             self._slots = rows, columns, torch.tensor(self.before, device=self.device)[rows] + columns
         return self._slots
-
-
-def take_rows(state: State, rows_B: Tensor) -> State:
-    """These rows of nested tuples of tensors whose first axis is the batch."""
-    if isinstance(state, Tensor):
-        return state.index_select(0, rows_B)
-    return _like(state, [take_rows(part, rows_B) for part in state])
-
-
-def join_rows(states: Sequence[State]) -> State:
-    """The rows of several states one after another; shorter buffers are filled up with zeros."""
-    first = states[0]
-    if len(states) == 1:
-        return first
-    if isinstance(first, Tensor):
-        shape = [max(sizes) for sizes in zip(*(state.shape[1:] for state in states), strict=True)]
-        return torch.cat([_padded(state, shape) for state in states])
-    return _like(first, [join_rows(parts) for parts in zip(*states, strict=True)])
-
-
-def _padded(tensor: Tensor, shape: Sequence[int]) -> Tensor:
-    missing = [size - own for size, own in zip(shape, tensor.shape[1:], strict=True)]
-    if not any(missing):
-        return tensor
-    return F.pad(tensor, [end for size in reversed(missing) for end in (0, size)])
-
-
-def _like(state: Any, parts: list[Any]) -> Any:
-    return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)

@@ -1,33 +1,68 @@
-"""States as nested tuples of tensors whose rows are the batch: begin them, choose rows, set rows back.
+"""States as nested tuples of tensors whose rows are the batch: begin, take, join and reset rows.
 
 h(0) is the initial hidden state [IITD-1 "A Simple RNN Language Model"]: zero, or learnt like a weight.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 State = Any  # nested tuples of tensors, the batch first in each
 
 
 def map_state(change: Callable[..., Tensor], state: State, *others: State) -> State:
-    """``change`` of every tensor (and of those in its place in the others), in the same tuples."""
+    """Apply ``change`` to every tensor (and those in its place in the others); tuples keep their types."""
     if isinstance(state, Tensor):
         return change(state, *others)
-    return tuple(map_state(change, *parts) for parts in zip(state, *others, strict=True))
+    parts = [map_state(change, *parts) for parts in zip(state, *others, strict=True)]
+    return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)
 
 
-def pick(state: State, rows_B: Tensor) -> State:
-    """These rows, in this order; rows may repeat."""
-    return map_state(lambda part_BX: part_BX.index_select(0, rows_B), state)
+def leaves(state: State) -> list[Tensor]:
+    """List the tensors of a state in their order; None, no state at all, has none."""
+    if isinstance(state, Tensor):
+        return [state]
+    return [] if state is None else [leaf for part in state for leaf in leaves(part)]
+
+
+def filled(structure: State, tensors: Sequence[Tensor]) -> State:
+    """Put tensors in the places of a state's own: the inverse of `leaves`."""
+    rest: Iterator[Tensor] = iter(tensors)
+    return map_state(lambda _: next(rest), structure)
+
+
+def take_rows(state: State, rows_B: Tensor) -> State:
+    """Copy these rows, in this order; rows may repeat."""
+    return map_state(lambda part_BX: part_BX.index_select(0, rows_B.to(part_BX.device)), state)
+
+
+def join_rows(states: Sequence[State]) -> State:
+    """Put the rows of several states one after another; shorter buffers are filled up with zeros.
+
+    A single state is returned as it is.
+    """
+    return states[0] if len(states) == 1 else map_state(_joined, *states)
+
+
+def _joined(*parts: Tensor) -> Tensor:
+    shape = [max(sizes) for sizes in zip(*(part.shape[1:] for part in parts), strict=True)]
+    return torch.cat([_padded(part, shape) for part in parts])
+
+
+def _padded(tensor: Tensor, shape: Sequence[int]) -> Tensor:
+    missing = [size - own for size, own in zip(shape, tensor.shape[1:], strict=True)]
+    if not any(missing):
+        return tensor
+    return F.pad(tensor, [end for size in reversed(missing) for end in (0, size)])
 
 
 def detach(state: State) -> State:
-    """The same numbers, without the way they came about."""
+    """Drop the graph, keep the numbers."""
     return map_state(Tensor.detach, state)
 
 

@@ -9,9 +9,12 @@ Letters: B batch, T position, V vocabulary. A name ends in its shape: ``logp_BV`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
+
+from nextword.core.errors import ConfigError
 
 # Every vocabulary starts with these three, in this order.
 UNKNOWN, START, END = 0, 1, 2
@@ -33,7 +36,10 @@ class LanguageModel(Protocol):
     vocab_size: int
 
     def start(self, batch: int, source: Any = None, begin: bool = True) -> State:
-        """A state that has read START (``begin=False``: nothing) in every row."""
+        """A state that has read START (``begin=False``: nothing) in every row.
+
+        ``source``: what an encoder reads, one for each row; a model without an encoder calls `refuse_source`.
+        """
         ...
 
     def next(self, state: State) -> Array:
@@ -56,6 +62,25 @@ class LanguageModel(Protocol):
         """Keep these rows (hypotheses), in this order; a row may be repeated or dropped."""
         ...
 
+    def rows(self, state: State) -> int:
+        """How many rows a state has."""
+        ...
+
+    def join(self, states: Sequence[State]) -> State:
+        """Put the rows of one or more states into one, whatever each has read.
+
+        So requests enter a running batch; by `reorder` they leave it.
+        """
+        ...
+
+
+def refuse_source(source: Any) -> None:
+    """Raise where a model that has no encoder is given a source; `start` calls it."""
+    if source is not None:
+        raise ConfigError(
+            "a source was given to a language model, which reads none; leave it out, or use a translation run"
+        )
+
 
 @runtime_checkable
 class PackedScorer(Protocol):
@@ -76,6 +101,76 @@ class Carrier(Protocol):
     def carry(self, state: State) -> State:
         """The state in which the next sequence of the same document begins, after END was read."""
         ...
+
+
+@runtime_checkable
+class Advancer(Protocol):
+    """A model that can read tokens without scoring them, which is cheaper."""
+
+    def advance(self, ids_BT: Array, lengths_B: Array, state: State) -> State:
+        """The state after the tokens."""
+        ...
+
+
+@runtime_checkable
+class ContextLimit(Protocol):
+    """A model that says how far back it looks."""
+
+    context: int | None  # how many tokens before a token are looked at; None: no limit
+
+
+@runtime_checkable
+class ScoreKind(Protocol):
+    """A model that says whether its numbers are probabilities; stupid backoff gives scores."""
+
+    is_probability: bool
+
+
+@runtime_checkable
+class Preparable(Protocol):
+    """A model that can lay out its weights for reading token by token."""
+
+    def ready(self) -> None:
+        """Prepare for many steps; the last digit of a number may change."""
+        ...
+
+
+@runtime_checkable
+class Reproducible(Protocol):
+    """A model that can be made to give the same numbers to the last bit."""
+
+    def deterministic(self) -> AbstractContextManager[Any]:
+        """While it lasts, the same tokens give the same numbers in any process on this machine."""
+        ...
+
+
+@runtime_checkable
+class Parametric(Protocol):
+    """A model that knows how many numbers were learned."""
+
+    parameters: int  # tied ones count once
+
+
+@runtime_checkable
+class NetworkModel(Protocol):
+    """A language model over a neural network, whose weights and features can be looked at."""
+
+    network: Any  # a `models.network.Network`; its type needs torch
+
+
+def context_of(model: LanguageModel) -> int | None:
+    """How many tokens before a token a model looks at; None where there is no such limit."""
+    return model.context if isinstance(model, ContextLimit) else None
+
+
+def is_probability(model: LanguageModel) -> bool:
+    """Whether a model's numbers are probabilities; so it is where a model does not say."""
+    return model.is_probability if isinstance(model, ScoreKind) else True
+
+
+def deterministic(model: LanguageModel) -> AbstractContextManager[Any]:
+    """While it lasts, the same tokens give the same numbers to the last bit; count models always do."""
+    return model.deterministic() if isinstance(model, Reproducible) else nullcontext()
 
 
 @dataclass(frozen=True)
@@ -106,6 +201,18 @@ class Encoded:
         return len(self.ids) - self.sequences
 
 
+class Decoder(Protocol):
+    """Ids to text while they are made: push ids one by one, flush at the end."""
+
+    def push(self, index: int) -> str:
+        """The text that is certain after this id."""
+        ...
+
+    def flush(self) -> str:
+        """What is left at the end."""
+        ...
+
+
 @runtime_checkable
 class Tokenizer(Protocol):
     """Bytes and strings to ids and back. Ids 0, 1, 2 are UNKNOWN, START, END."""
@@ -122,6 +229,10 @@ class Tokenizer(Protocol):
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids; specials other than UNKNOWN are left out."""
+        ...
+
+    def decoder(self) -> Decoder:
+        """A new decoder, for text that is shown while it is written."""
         ...
 
     def piece(self, index: int) -> str:

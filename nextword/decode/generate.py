@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from nextword.core.catalog import find
-from nextword.core.contracts import LanguageModel, State, Tokenizer
+from nextword.core.contracts import LanguageModel, Preparable, State, Tokenizer
 from nextword.decode.choose import Chooser, Job, Token
 from nextword.decode.limits import Limit, limits_of, stops_of
 from nextword.decode.sampling import Ints
@@ -56,7 +56,7 @@ def generate(
     way: type[Chooser] = find("decode", settings.decode)
     limits, stop = limits_of(settings, tokenizer), stops_of(settings, tokenizer)
     streams: dict[int, TextStream] = {}
-    if hasattr(model, "ready"):
+    if isinstance(model, Preparable):
         model.ready()
     for jobs, places in _batches(prompts, settings, way):
         chooser = way(settings, jobs, stop)

@@ -6,7 +6,6 @@ A reader never sees a broken character, nor the first letters of a stop text tha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from nextword.core.contracts import END, Tokenizer
 
@@ -15,7 +14,7 @@ class TextStream:
     """The text of one row after its prompt."""
 
     def __init__(self, tokenizer: Tokenizer, prompt: Sequence[int] = (), stop: Sequence[str] = ()) -> None:
-        self._decoder: Any = tokenizer.decoder()  # type: ignore[attr-defined]
+        self._decoder = tokenizer.decoder()
         for word in prompt:  # a word after the prompt starts with a space
             self._decoder.push(int(word))
         self._stop = tuple(stop)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nextword.blocks.states import map_state
+from nextword.blocks.states import leaves, map_state
 from nextword.core.events import Event, Progress, Stage
 from nextword.data.batches.windows import Windows
 from nextword.drawing.page import Table
@@ -23,7 +23,6 @@ from nextword.experiments import fitting, texts
 from nextword.experiments.finding import Finding, Picture, cells, finish
 from nextword.experiments.small import Count, Floats, Ints, build, learn, read_letters, rows_of, settings_of
 from nextword.models.network import Head, Network
-from nextword.training.trees import leaves
 
 SLIDE = 'XMU "The gradient may be a trouble maker"'
 CLAIM = "The full gradient is not robust to changes in initial conditions; |λ| of W_h decides what grows."

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from nextword.core import catalog
-from nextword.core.contracts import END, START, UNKNOWN, Block, LanguageModel
+from nextword.core.contracts import END, START, UNKNOWN, Block, LanguageModel, is_probability
 from nextword.core.errors import ContextError
 from nextword.core.events import Event, Progress, Stage
 from nextword.drawing.page import Table
@@ -20,6 +20,7 @@ from nextword.experiments import slide
 from nextword.experiments.finding import Finding, Picture, finish
 from nextword.models.distributions import as_numpy
 from nextword.ngram import estimation
+from nextword.ngram.model import NgramState
 from nextword.ngram.settings import NgramSettings
 from nextword.runs import saved
 from nextword.text.settings import TextSettings
@@ -47,7 +48,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     for done, (name, model) in enumerate(models.items(), start=1):
         rows.append((name, *sums(model, np.random.default_rng(0))))
         yield Progress(done)
-    scores = {name for name, model in models.items() if not getattr(model, "is_probability", True)}
+    scores = {name for name, model in models.items() if not is_probability(model)}
     worst = max(
         (abs(value - 1) for name, _, low, high, _ in rows if name not in scores for value in (low, high)),
         default=0.0,
@@ -109,10 +110,9 @@ def strings(model: LanguageModel, length: int) -> tuple[list[float], list[float]
 
 def _merged(model: LanguageModel, state: Any, mass: Array) -> tuple[Any, Array]:
     """Texts that left the model in the same state go on alike, so their mass is added up."""
-    nodes = getattr(state, "nodes_BN", None)
-    if nodes is None:
+    if not isinstance(state, NgramState):
         return state, mass
-    _, first, group = np.unique(nodes, axis=0, return_index=True, return_inverse=True)
+    _, first, group = np.unique(state.nodes_BN, axis=0, return_index=True, return_inverse=True)
     return model.reorder(state, first), np.bincount(group.reshape(-1), weights=mass)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import START, Tokenizer
+from nextword.core.contracts import START, LanguageModel, Tokenizer
 from nextword.core.errors import DataError, RunError
 from nextword.core.events import Event, Stage
 from nextword.data.corpora import DEFAULT
@@ -16,6 +16,7 @@ from nextword.data.encode import encode
 from nextword.data.paths import STDIN
 from nextword.data.settings import DataSettings
 from nextword.data.split import Part, hold_out, whole_names
+from nextword.ngram.model import NgramModel
 from nextword.runs import saved
 from nextword.runs.saved import Trained
 from nextword.runs.settings import plan
@@ -62,7 +63,8 @@ def prepare(run: str | None, max_vocab: int = 0, most: int = 0) -> Generator[Eve
     names, train, held = _parts(run, trained, settings.data)
     text = yield from encode(train, settings.text, settings.data)
     pieces = [np.asarray(piece.ids) for piece in text.tokenizer.encode_blocks(held.blocks())]
-    order = ORDER if trained is None else int(getattr(trained.model, "order", ORDER))
+    model = None if trained is None else trained.model
+    order = model.order if isinstance(model, NgramModel) else ORDER
     return Material(
         ", ".join(names),
         text.tokenizer,
@@ -104,7 +106,7 @@ def _parts(
 ) -> tuple[tuple[str, ...], Part, Part]:
     """The names of a text, the part to learn from and the part held out."""
     names = (DEFAULT,) if trained is None else whole_names(trained.facts.data.names)
-    if trained is not None and (getattr(trained.model, "smoothing", "") == "arpa" or not names):
+    if trained is not None and (_is_arpa(trained.model) or not names):
         raise RunError(f"'{run}' was imported and has no text of its own; take a run that was trained here")
     if any(name in STDIN for name in names):
         raise RunError(
@@ -118,3 +120,7 @@ def _parts(
         raise RunError(
             f"the text of the run '{run}' cannot be read again ({error}); train it where it can"
         ) from error
+
+
+def _is_arpa(model: LanguageModel) -> bool:
+    return isinstance(model, NgramModel) and model.smoothing == "arpa"

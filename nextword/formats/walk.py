@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from nextword.core.contracts import START, UNKNOWN, LanguageModel
+from nextword.core.contracts import START, UNKNOWN, LanguageModel, context_of
 from nextword.core.errors import ContextError, DamagedError
 from nextword.formats.arpa.lines import LN10, ZERO_LOG10
 from nextword.models.distributions import as_numpy
@@ -186,8 +186,8 @@ class ContractWalk:
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
-        context = getattr(model, "context", 0)
-        self.order = int(getattr(model, "order", 0)) or (0 if context is None else int(context) + 1)
+        context = context_of(model)
+        self.order = 0 if context is None else context + 1
         self._kept: deque[_Read] = deque()
 
     def begin(self) -> Context:

@@ -10,12 +10,13 @@ Nothing is learned, and any network serves. "External memory" [MAUSAM "What is m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
 from pydantic import Field
 from torch import Tensor
+from torch.nn import functional as F
 
 from nextword.core.contracts import Tokenizer
 from nextword.core.settings import Settings
@@ -87,6 +88,22 @@ class NeuralCache:
     def reorder(self, state: CacheState, rows_B: Tensor) -> CacheState:
         """These rows."""
         return CacheState(*(part[rows_B.to(part.device)] for part in state))
+
+    def rows(self, state: CacheState) -> int:
+        """How many rows a state has."""
+        return len(state.count_B)
+
+    def join(self, states: Sequence[CacheState]) -> CacheState:
+        """The rows of several states in one; shorter caches have empty places at the left."""
+        M, D = (max(state.keys_BMD.shape[axis] for state in states) for axis in (1, 2))
+        device = max(states, key=lambda state: state.words_BM.shape[1]).words_BM.device
+        words, keys = [], []
+        for state in states:
+            empty, missing = M - state.words_BM.shape[1], D - state.keys_BMD.shape[2]
+            words.append(F.pad(state.words_BM, (empty, 0)).to(device))
+            keys.append(F.pad(state.keys_BMD, (0, missing, empty, 0)).to(device))
+        count_B = torch.cat([state.count_B.to(device) for state in states])
+        return CacheState(torch.cat(words), torch.cat(keys), count_B)
 
     def explain(
         self, feature_BD: Tensor, state: CacheState, word: int, top: int

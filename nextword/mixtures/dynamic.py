@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
 from nextword.blocks.recurrent import FastLayer
+from nextword.blocks.states import detach
 from nextword.core.contracts import START, State
 from nextword.core.settings import Settings
 from nextword.mixtures.remembering import Remembering
@@ -94,7 +95,7 @@ class Adapting:
             ids_11 = torch.full((1, 1), START, device=self.network.device)
             features_11D, inner = self.network.read(ids_11, start)
         memories = () if self.memory is None else self.memory.start(1).memories
-        return NeuralState(_detached(inner), features_11D[:, -1].detach()), memories
+        return NeuralState(detach(inner), features_11D[:, -1].detach()), memories
 
     def _segment(self, ids_T: Tensor, learn: bool) -> Tensor:
         before_TD, state = self._read(ids_T)
@@ -117,7 +118,7 @@ class Adapting:
         with torch.enable_grad():
             features_1TD, inner = self.network.read(ids_T[None], self.state.inner)
             before_1TD = torch.cat([self.state.feature_BD[:, None], features_1TD[:, :-1]], dim=1)
-        return before_1TD[0], NeuralState(_detached(inner), features_1TD[:, -1].detach())
+        return before_1TD[0], NeuralState(detach(inner), features_1TD[:, -1].detach())
 
     def _differentiate(self, before_TD: Tensor, ids_T: Tensor) -> None:
         """g, the gradient of the mean loss of a segment, its norm bounded."""
@@ -168,12 +169,3 @@ def _learnable(network: Network) -> Network:
             module.weight_drop = 0.0
             module.train()
     return made.requires_grad_(True)
-
-
-def _detached(state: Any) -> Any:
-    """A state without the way it came about, in the same tuples."""
-    if isinstance(state, Tensor):
-        return state.detach()
-    if hasattr(state, "_fields"):
-        return type(state)(*(_detached(part) for part in state))
-    return type(state)(_detached(part) for part in state) if isinstance(state, (tuple, list)) else state

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nextword.core.contracts import LanguageModel
+from nextword.core.contracts import LanguageModel, NetworkModel
 from nextword.core.errors import ConfigError
 
 
@@ -54,7 +54,7 @@ def together(members: Sequence[Member], weights: Sequence[float]) -> list[Group]
 
 def network_of(model: Any) -> Any:
     """The network whose features a memory can read; None where there is none."""
-    return getattr(model, "network", None)
+    return model.network if isinstance(model, NetworkModel) else None
 
 
 def _remembering(model: LanguageModel, memories: Sequence[Any], shares: Sequence[float]) -> LanguageModel:

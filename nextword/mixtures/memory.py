@@ -7,10 +7,11 @@ likely now. A memory is a member of a mixture; the catalog's slot "memory" names
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from nextword.core.contracts import Array, State, Tokenizer
+from nextword.core.contracts import Array, LanguageModel, State, Tokenizer
 from nextword.core.settings import Settings
 from nextword.store.reading import RunFolder
 
@@ -74,11 +75,36 @@ class Memory(Protocol):
         """These rows, in this order."""
         ...
 
+    def rows(self, state: State) -> int:
+        """How many rows a state has."""
+        ...
+
+    def join(self, states: Sequence[State]) -> State:
+        """The rows of several states in one, whatever each remembers."""
+        ...
+
     def explain(
         self, feature_BD: Array, state: State, word: int, top: int
     ) -> tuple[float, tuple[Witness, ...]] | None:
         """p of a word in the only row, and what speaks for it, the strongest first; None: nothing to say."""
         ...
+
+
+@runtime_checkable
+class Explainer(Protocol):
+    """A language model that can say where a probability comes from."""
+
+    def explain(self, state: State, word: int, top: int = 5) -> list[Part]:
+        """What each part says about a token in the only row; weights sum to 1."""
+        ...
+
+
+@runtime_checkable
+class WithMemories(Protocol):
+    """A language model with memories beside it (`mixtures.remembering`, which needs torch)."""
+
+    model: LanguageModel
+    memories: tuple[Memory, ...]
 
 
 class Kind(Protocol):

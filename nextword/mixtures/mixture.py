@@ -7,7 +7,7 @@ log-likelihood is concave in λ, and EM climbs it to the top; the gradient says 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,10 +15,20 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from nextword.core.contracts import START, Array, Carrier, LanguageModel, PackedScorer, State
+from nextword.core.contracts import (
+    START,
+    Array,
+    Carrier,
+    LanguageModel,
+    PackedScorer,
+    State,
+    context_of,
+    deterministic,
+    is_probability,
+)
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.settings import Settings
-from nextword.mixtures.evidence import explain
+from nextword.mixtures.evidence import explain, read
 from nextword.mixtures.memory import Part
 from nextword.models.distributions import Floats, as_numpy
 
@@ -65,13 +75,13 @@ class Mixture:
     @property
     def context(self) -> int | None:
         """How many tokens before a token are looked at; None where a part has no limit."""
-        found = [getattr(model, "context", None) for model in self.models]
+        found = [context_of(model) for model in self.models]
         return None if None in found else max(each for each in found if each is not None)
 
     @property
     def is_probability(self) -> bool:
         """Whether every component is a distribution (stupid backoff is not)."""
-        return all(getattr(model, "is_probability", True) for model in self.models)
+        return all(is_probability(model) for model in self.models)
 
     def start(self, batch: int, source: Any = None, begin: bool = True) -> State:
         """Every component's state after START."""
@@ -98,9 +108,18 @@ class Mixture:
         """Every component keeps these rows."""
         return tuple(model.reorder(part, rows_B) for model, part in zip(self.models, state, strict=True))
 
+    def rows(self, state: State) -> int:
+        """How many rows a state has: as many as each component's."""
+        return self.models[0].rows(state[0])
+
+    def join(self, states: Sequence[State]) -> State:
+        """Every component joins its own states."""
+        parts = zip(*states, strict=True)
+        return tuple(model.join(part) for model, part in zip(self.models, parts, strict=True))
+
     def _carry(self, state: State) -> State:
         """Parts that go on over the lines do so, the others begin anew."""
-        rows = len(as_numpy(self.models[0].next(state[0])))
+        rows = self.rows(state)
         return tuple(
             model.carry(part) if isinstance(model, Carrier) else model.start(rows)
             for model, part in zip(self.models, state, strict=True)
@@ -117,17 +136,14 @@ class Mixture:
     def advance(self, ids_BT: Array, lengths_B: Array, state: State) -> State:
         """The state after the words, without their scores where a part can do without."""
         return tuple(
-            model.advance(ids_BT, lengths_B, part)
-            if hasattr(model, "advance")
-            else model.score(ids_BT, lengths_B, part)[1]
-            for model, part in zip(self.models, state, strict=True)
+            read(model, ids_BT, lengths_B, part) for model, part in zip(self.models, state, strict=True)
         )
 
     def deterministic(self) -> AbstractContextManager[Any]:
         """While it lasts, every component computes the same numbers from the same words, to the last bit."""
         both = ExitStack()
         for model in self.models:
-            both.enter_context(getattr(model, "deterministic", nullcontext)())
+            both.enter_context(deterministic(model))
         return both
 
     def _score_packed(self, ids: Array) -> Array:

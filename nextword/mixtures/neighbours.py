@@ -10,6 +10,7 @@ with k_i the network's feature before the word v_i of the stored text. Retrieval
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +19,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from nextword.core.contracts import State, Tokenizer
+from nextword.core.contracts import Tokenizer
 from nextword.core.errors import DamagedError
 from nextword.core.settings import Settings
 from nextword.mixtures.memory import Witness
@@ -42,7 +43,10 @@ class NeighboursSettings(Settings):
 
 
 class Neighbours:
-    """A `mixtures.memory.Memory` of a stored text; it has no state, since features are all it needs."""
+    """A `mixtures.memory.Memory` of a stored text.
+
+    Features are all it needs, so its state is no more than the number of rows.
+    """
 
     name = "neighbours"
 
@@ -50,11 +54,11 @@ class Neighbours:
         self.k, self.temperature = settings.k, settings.temperature
         self.words_M, self.search = words_M, search
 
-    def start(self, batch: int) -> State:
+    def start(self, batch: int) -> int:
         """Nothing of the text that is read is remembered."""
-        return ()
+        return batch
 
-    def next(self, feature_BD: Tensor, state: State, vocab_size: int) -> tuple[Tensor, Tensor]:
+    def next(self, feature_BD: Tensor, state: int, vocab_size: int) -> tuple[Tensor, Tensor]:
         """The weights of the neighbours, added up for each word."""
         weight_BK, words_BK = self._weighed(feature_BD)
         p_BV = torch.zeros(len(feature_BD), vocab_size).scatter_add_(1, words_BK, weight_BK)
@@ -62,26 +66,34 @@ class Neighbours:
         return p_BV.log().to(device), torch.ones(len(feature_BD), dtype=torch.bool, device=device)
 
     def score(
-        self, before_BTD: Tensor, ids_BT: Tensor, lengths_B: Tensor, state: State
-    ) -> tuple[Tensor, Tensor, State]:
+        self, before_BTD: Tensor, ids_BT: Tensor, lengths_B: Tensor, state: int
+    ) -> tuple[Tensor, Tensor, int]:
         """One search for all real words."""
         real_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device) < lengths_B[:, None]
         weight_NK, words_NK = self._weighed(before_BTD[real_BT])
         logp_BT = torch.zeros(*ids_BT.shape, device=ids_BT.device)
         p_N = torch.where(words_NK == ids_BT[real_BT].cpu()[:, None], weight_NK, 0.0).sum(dim=1)
         logp_BT[real_BT] = p_N.log().to(ids_BT.device)
-        return logp_BT, torch.ones_like(real_BT), ()
+        return logp_BT, torch.ones_like(real_BT), state
 
-    def read(self, before_BTD: Tensor, ids_BT: Tensor, lengths_B: Tensor, state: State) -> State:
+    def read(self, before_BTD: Tensor, ids_BT: Tensor, lengths_B: Tensor, state: int) -> int:
         """Nothing to remember."""
-        return ()
+        return state
 
-    def reorder(self, state: State, rows_B: Tensor) -> State:
-        """Nothing to reorder."""
-        return ()
+    def reorder(self, state: int, rows_B: Tensor) -> int:
+        """So many rows."""
+        return len(rows_B)
+
+    def rows(self, state: int) -> int:
+        """How many rows a state has."""
+        return state
+
+    def join(self, states: Sequence[int]) -> int:
+        """All rows together."""
+        return sum(states)
 
     def explain(
-        self, feature_BD: Tensor, state: State, word: int, top: int
+        self, feature_BD: Tensor, state: int, word: int, top: int
     ) -> tuple[float, tuple[Witness, ...]] | None:
         """The neighbours that were followed by the word, with the words before them."""
         distance_1K, at_1K = self.search.find(feature_BD[:1].cpu(), self.k)

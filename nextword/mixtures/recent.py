@@ -7,13 +7,14 @@ cache (`mixtures.cache`) with θ = 0 is the same with d = 1.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from nextword.core.contracts import START, UNKNOWN, Array, State, Tokenizer
+from nextword.core.contracts import START, UNKNOWN, Array, State, Tokenizer, refuse_source
 from nextword.core.settings import Settings
 from nextword.mixtures.memory import Part, Witness
 from nextword.models.distributions import Floats, as_numpy
@@ -55,6 +56,7 @@ class RecentWords:
 
     def start(self, batch: int, source: Any = None, begin: bool = True) -> RecentState:
         """Nothing was read."""
+        refuse_source(source)
         return RecentState(np.zeros((batch, 0), np.int64), np.zeros(batch, np.int64))
 
     def carry(self, state: State) -> State:
@@ -105,6 +107,16 @@ class RecentWords:
         """These rows."""
         rows_B = as_numpy(rows_B, np.int64)
         return RecentState(state.words_BM[rows_B], state.count_B[rows_B])
+
+    def rows(self, state: RecentState) -> int:
+        """How many rows a state has."""
+        return len(state.count_B)
+
+    def join(self, states: Sequence[RecentState]) -> RecentState:
+        """The rows of several states in one."""
+        M = max(state.words_BM.shape[1] for state in states)
+        words_BM = np.concatenate([_right(state, M) for state in states])
+        return RecentState(words_BM, np.concatenate([state.count_B for state in states]))
 
     def explain(self, state: RecentState, word: int, top: int = 5) -> list[Part]:
         """Where the word stood lately, and with what weight."""

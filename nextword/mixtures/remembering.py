@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nextword.core.contracts import Array, State
+from nextword.core.contracts import Array, Carrier, State
 from nextword.mixtures.memory import Memory, Part
 from nextword.models.network import NeuralLanguageModel, NeuralState
 
@@ -39,7 +39,7 @@ class Remembering:
         self.model, self.memories = model, tuple(memories)
         self.weights = tuple(weight / sum(weights) for weight in weights)
         self.vocab_size = model.vocab_size
-        if hasattr(model, "carry"):  # only then is it a `Carrier`: what was remembered goes on, too
+        if isinstance(model, Carrier):  # only then is it a `Carrier`: what was remembered goes on, too
             self.carry: Callable[[State], State] = _same
 
     @property
@@ -126,6 +126,17 @@ class Remembering:
             memory.reorder(part, rows_B) for memory, part in zip(self.memories, state.memories, strict=True)
         )
         return RememberingState(self.model.reorder(state.model, rows_B), tuple(memories))
+
+    def rows(self, state: RememberingState) -> int:
+        """How many rows a state has."""
+        return self.model.rows(state.model)
+
+    @torch.inference_mode()
+    def join(self, states: Sequence[RememberingState]) -> RememberingState:
+        """The rows of several states in one."""
+        parts = zip(*(state.memories for state in states), strict=True)
+        memories = tuple(memory.join(part) for memory, part in zip(self.memories, parts, strict=True))
+        return RememberingState(self.model.join([state.model for state in states]), memories)
 
     def mix(self, logp: Tensor, said: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
         """log Σ λ p; ``said``: log p and whether anything is said, one pair a memory."""

@@ -7,7 +7,7 @@ Model": h(t), then ŷ(t) = softmax(U h(t) + b)].
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from nextword.blocks.states import join_rows, take_rows
 from nextword.core.contracts import START, Array, State
 
 
@@ -39,8 +40,9 @@ class Head(Protocol):
 
 
 class Network(nn.Module):
-    """Words in, features out. A subclass sets the attributes and has `start`, `read` and `reorder`."""
+    """Words in, features out. A subclass sets the attributes and has `start` and `read`."""
 
+    kind = "network"  # which of the architectures that can be looked into: recurrent, transformer, window
     vocab_size: int
     width: int  # D, the size of a feature
     context: int | None  # how many words before a word are looked at; None: no limit
@@ -48,8 +50,11 @@ class Network(nn.Module):
     head: nn.Module  # a `Head`
     fixed = False  # the weights are loaded and will only be read
 
-    def start(self, batch: int) -> State:
-        """The inner state of rows that have read nothing: (nested) tuples of tensors."""
+    def start(self, batch: int, source: Any = None) -> State:
+        """Begin rows that have read nothing: (nested) tuples of tensors, the batch first in each.
+
+        ``source``: what an encoder reads, one for each row; a language model calls `refuse_source`.
+        """
         raise NotImplementedError
 
     def read(self, ids_BT: Tensor, state: State, lengths_B: Tensor | None = None) -> tuple[Tensor, State]:
@@ -61,8 +66,12 @@ class Network(nn.Module):
         raise NotImplementedError
 
     def reorder(self, state: State, rows_B: Tensor) -> State:
-        """These rows of a state, in this order; rows may repeat."""
-        raise NotImplementedError
+        """Take these rows of a state, in this order; rows may repeat."""
+        return take_rows(state, rows_B)
+
+    def join(self, states: Sequence[State]) -> State:
+        """Put the rows of several states one after another, whatever each has read."""
+        return join_rows(states)
 
     def ready(self) -> None:
         """Called before reading word by word, if the weights are fixed: they may be laid out for that."""
@@ -123,7 +132,7 @@ class NeuralLanguageModel:
     @torch.inference_mode()
     def start(self, batch: int, source: Any = None, begin: bool = True) -> NeuralState:
         """Rows that have read START, or nothing."""
-        state = NeuralState(self.network.start(batch), self.network.start_feature(batch))
+        state = NeuralState(self.network.start(batch, source), self.network.start_feature(batch))
         starts_B1 = torch.full((batch, 1), START, device=self.network.device)
         return self._read(starts_B1, state) if begin else state
 
@@ -180,6 +189,16 @@ class NeuralLanguageModel:
         """Keep these rows."""
         rows_B = self._ids(rows_B)
         return NeuralState(self.network.reorder(state.inner, rows_B), state.feature_BD[rows_B])
+
+    def rows(self, state: NeuralState) -> int:
+        """How many rows a state has."""
+        return len(state.feature_BD)
+
+    @torch.inference_mode()
+    def join(self, states: Sequence[NeuralState]) -> NeuralState:
+        """The rows of several states in one."""
+        inner = self.network.join([state.inner for state in states])
+        return NeuralState(inner, torch.cat([state.feature_BD for state in states]))
 
     @property
     def _head(self) -> Head:

@@ -17,9 +17,9 @@ from nextword.blocks.cells import Cell
 from nextword.blocks.dropout import KINDS, WordDropout
 from nextword.blocks.embeddings import Embedding
 from nextword.blocks.heads import make_head
-from nextword.blocks.states import STARTS, State, pick, reset
+from nextword.blocks.states import STARTS, State, reset
 from nextword.core.catalog import find
-from nextword.core.contracts import START, UNKNOWN
+from nextword.core.contracts import START, UNKNOWN, refuse_source
 from nextword.core.errors import ConfigError
 from nextword.models.family import NeuralFamily
 from nextword.models.network import Network
@@ -77,6 +77,7 @@ class RNNSettings(GatedSettings):
 class RecurrentNetwork(Network):
     """Reads any number of words; all that is known of them is a state of fixed size for each layer."""
 
+    kind = "recurrent"
     context = None
 
     def __init__(self, name: str, settings: RecurrentSettings, vocab_size: int, closed: bool) -> None:
@@ -99,17 +100,14 @@ class RecurrentNetwork(Network):
         tied_VE = self.embedding.weight_VE if settings.tied else None
         self.head = make_head(settings.head, self.width, vocab_size, forbidden, tied_VE)
 
-    def start(self, batch: int) -> State:
+    def start(self, batch: int, source: Any = None) -> State:
         """Every layer's first state: zero, or what was learnt."""
+        refuse_source(source)
         return tuple(start(batch) for start in self.starts)
 
     def reset(self, state: State, rows_B: Tensor) -> State:
         """Rows that are True have read nothing again."""
         return reset(state, self.start(1), rows_B)
-
-    def reorder(self, state: State, rows_B: Tensor) -> State:
-        """These rows."""
-        return pick(state, rows_B)
 
     def read(self, ids_BT: Tensor, state: State, lengths_B: Tensor | None = None) -> tuple[Tensor, State]:
         """Layer by layer, all positions of a layer at once; positions come first inside."""

@@ -7,19 +7,21 @@ ReLU², parts that give nothing at first. GPT-2 and Llama are other settings of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from nextword.blocks.cache import Reading, join_rows, take_rows
+from nextword.blocks.cache import Reading
 from nextword.blocks.embeddings import Embedding
 from nextword.blocks.heads import make_head
 from nextword.blocks.layout import lay_out
 from nextword.blocks.stacks import Stack
+from nextword.blocks.states import join_rows, take_rows
 from nextword.core.catalog import find
-from nextword.core.contracts import START, UNKNOWN, State
+from nextword.core.contracts import START, UNKNOWN, State, refuse_source
 from nextword.models.build import keep_of, shape_of
 from nextword.models.family import NeuralFamily, NeuralSettings
 from nextword.models.network import Network
@@ -76,6 +78,8 @@ class WindowState(NamedTuple):
 class TransformerNetwork(Network):
     """Reads windows of at most W words; past them the last words are read again as a new window."""
 
+    kind = "transformer"
+
     def __init__(self, settings: TransformerSettings, vocab_size: int, closed: bool) -> None:
         super().__init__()
         shape = shape_of(settings)
@@ -94,8 +98,9 @@ class TransformerNetwork(Network):
         """Every matrix along its longer side."""
         lay_out(self)
 
-    def start(self, batch: int) -> WindowState:
+    def start(self, batch: int, source: Any = None) -> WindowState:
         """Empty windows."""
+        refuse_source(source)
         ids_BS = torch.zeros(batch, 0, dtype=torch.int64, device=self.device)
         return _first(ids_BS, torch.zeros(batch, dtype=torch.int64), self.stack.start(batch))
 
@@ -103,6 +108,10 @@ class TransformerNetwork(Network):
         """Copies of these rows."""
         ids_BS, count_B, layers = take_rows(state[:3], rows_B)
         return _first(ids_BS, count_B, layers)
+
+    def join(self, states: Sequence[WindowState]) -> WindowState:
+        """Copies of all rows; a single state stays as it is, since it may share its buffers."""
+        return states[0] if len(states) == 1 else _first(*join_rows([state[:3] for state in states]))
 
     def read(
         self, ids_BT: Tensor, state: WindowState, lengths_B: Tensor | None = None

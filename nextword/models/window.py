@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from nextword.blocks.dropout import Dropout
 from nextword.blocks.embeddings import Embedding
 from nextword.blocks.heads import make_head
-from nextword.blocks.states import State, pick
+from nextword.blocks.states import State
 from nextword.core.catalog import find
-from nextword.core.contracts import START, UNKNOWN
+from nextword.core.contracts import START, UNKNOWN, refuse_source
 from nextword.models.family import NeuralFamily
 from nextword.models.network import Network
 from nextword.models.scaling import ScaledSettings
@@ -35,6 +35,8 @@ class WindowSettings(ScaledSettings):
 
 class WindowNetwork(Network):
     """Reads the last words alone; a place where no word stood yet holds a vector of its own, "nothing"."""
+
+    kind = "window"
 
     def __init__(self, settings: WindowSettings, vocab_size: int, closed: bool) -> None:
         super().__init__()
@@ -57,14 +59,11 @@ class WindowNetwork(Network):
         tied_VE = self.embedding.weight_VE if settings.tied else None
         self.head = make_head(settings.head, self.width, vocab_size, forbidden, tied_VE)
 
-    def start(self, batch: int) -> State:
+    def start(self, batch: int, source: Any = None) -> State:
         """Windows that hold nothing."""
+        refuse_source(source)
         assert self.context is not None
         return (torch.full((batch, self.context), self.nothing, device=self.device),)
-
-    def reorder(self, state: State, rows_B: Tensor) -> State:
-        """These rows."""
-        return pick(state, rows_B)
 
     def read(self, ids_BT: Tensor, state: State, lengths_B: Tensor | None = None) -> tuple[Tensor, State]:
         """All positions at once: a window over the last words and these.

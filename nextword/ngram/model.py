@@ -7,12 +7,13 @@ through one level of the trie at a time. [XMU "n-gram language models"]
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import START, UNKNOWN
+from nextword.core.contracts import START, UNKNOWN, refuse_source
 from nextword.core.errors import ContextError, DamagedError
 from nextword.ngram.arrays import Level, Trie
 
@@ -50,6 +51,7 @@ class NgramModel:
 
     def start(self, batch: int, source: Any = None, begin: bool = True) -> NgramState:
         """A state that has read START, or nothing."""
+        refuse_source(source)
         nodes_BN = np.full((batch, self.order - 1), -1, dtype=np.int64)
         if begin and self.order > 1:
             nodes_BN[:, 0] = START
@@ -98,6 +100,15 @@ class NgramModel:
         """Keep these hypotheses."""
         rows_B = np.asarray(rows_B, dtype=np.int64)
         return NgramState(state.nodes_BN[rows_B], state.read_B[rows_B])
+
+    def rows(self, state: NgramState) -> int:
+        """How many rows a state has."""
+        return len(state.read_B)
+
+    def join(self, states: Sequence[NgramState]) -> NgramState:
+        """The rows of several states in one."""
+        nodes_BN = np.concatenate([state.nodes_BN for state in states])
+        return NgramState(nodes_BN, np.concatenate([state.read_B for state in states]))
 
     # -- a stream of sequences in one pass --------------------------------------------------
 

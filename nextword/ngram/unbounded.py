@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from nextword.core.contracts import END, START, LanguageModel, Tokenizer
+from nextword.core.contracts import END, START, LanguageModel, Tokenizer, refuse_source
 from nextword.core.errors import ConfigError, DamagedError
 from nextword.core.events import Done, Event, Note, Stage
 from nextword.core.family import Budget, Cost
@@ -71,6 +71,9 @@ class Evidence:
 class UnboundedModel:
     """The contract on a suffix array; see the head of the file for the equations."""
 
+    context = None  # any number of tokens before a token is looked at
+    is_probability = True
+
     def __init__(
         self,
         text: SuffixArray,
@@ -98,6 +101,7 @@ class UnboundedModel:
 
     def start(self, batch: int, source: Any = None, begin: bool = True) -> UnboundedState:
         """A state that has read START, or nothing."""
+        refuse_source(source)
         low_BK, high_BK = (np.zeros((batch, self.levels), dtype=np.int64) for _ in range(2))
         long_B3 = np.zeros((batch, 3), dtype=np.int64)
         if begin:
@@ -140,6 +144,15 @@ class UnboundedModel:
         """Keep these hypotheses."""
         rows_B = np.asarray(rows_B, dtype=np.int64)
         return UnboundedState(state.low_BK[rows_B], state.high_BK[rows_B], state.long_B3[rows_B])
+
+    def rows(self, state: UnboundedState) -> int:
+        """How many rows a state has."""
+        return len(state.long_B3)
+
+    def join(self, states: Sequence[UnboundedState]) -> UnboundedState:
+        """The rows of several states in one."""
+        parts = zip(*((state.low_BK, state.high_BK, state.long_B3) for state in states), strict=True)
+        return UnboundedState(*(np.concatenate(part) for part in parts))
 
     # -- streams and queries ----------------------------------------------------------------
 

@@ -5,10 +5,19 @@
 
 from __future__ import annotations
 
+from typing import Any, Protocol, runtime_checkable
+
 from nextword.core.errors import ConfigError
 from nextword.probe.seen import Seen
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import Subject
+
+
+@runtime_checkable
+class Aligned(Protocol):
+    """A model that reads a source and can tell how much of it each word takes."""
+
+    alignment: Any
 
 
 class Alignment:
@@ -19,7 +28,7 @@ class Alignment:
 
     def fits(self, subject: Subject) -> bool:
         """Only models that read a source and can tell how much of it each word takes."""
-        return hasattr(subject.model, "alignment")
+        return isinstance(subject.model, Aligned)
 
     def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
         """A language model reads no source."""

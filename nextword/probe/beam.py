@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import END, Array, LanguageModel, State
+from nextword.core.contracts import END, Array, LanguageModel, State, is_probability
 from nextword.decode.generate import Generated, collect, generate
 from nextword.decode.settings import DecodeSettings
 from nextword.drawing.page import Table
@@ -32,7 +32,7 @@ class OfBeam:
 
     def fits(self, subject: Subject) -> bool:
         """Every model on the contract."""
-        return bool(getattr(subject.model, "is_probability", True))
+        return is_probability(subject.model)
 
     def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
         """Search from the prompt, and draw what was kept."""

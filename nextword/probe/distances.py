@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from nextword.blocks.states import map_state
+from nextword.blocks.states import join_rows
 from nextword.models.network import Network
 from nextword.models.recurrent import RecurrentNetwork
 from nextword.models.transformer import TransformerNetwork
@@ -78,7 +78,7 @@ def _before(network: Network, ids: Tensor, cuts: Array) -> Any:
         state = network.read(ids[None, read:cut], state)[1]
         read = cut
         found.append(state)
-    return map_state(lambda *parts: torch.cat(parts), found[0], *found[1:])
+    return join_rows(found)
 
 
 def by_depth(network: Network, ids_T: Array) -> Depths:

@@ -14,7 +14,7 @@ from nextword.core.contracts import END, Carrier
 from nextword.drawing.coloured import coloured
 from nextword.drawing.page import Table
 from nextword.mixtures.evidence import advance, explain
-from nextword.mixtures.memory import Part, Witness
+from nextword.mixtures.memory import Part, WithMemories, Witness
 from nextword.mixtures.mixture import Mixture
 from nextword.mixtures.recent import RecentWords
 from nextword.probe.seen import Picture, Seen
@@ -70,7 +70,7 @@ def has_memory(model: Any) -> bool:
     """Whether a model remembers anything of its own, or a part of it does."""
     if isinstance(model, Mixture):
         return any(has_memory(part) for part in model.models)
-    return isinstance(model, RecentWords) or hasattr(model, "memories")
+    return isinstance(model, RecentWords | WithMemories)
 
 
 def parts_of(subject: Subject, row: Words) -> list[list[Part]]:

@@ -12,10 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import END, START, Array, Block, LanguageModel, State, Tokenizer
+from nextword.core.contracts import (
+    END,
+    START,
+    Array,
+    Block,
+    Carrier,
+    LanguageModel,
+    NetworkModel,
+    State,
+    Tokenizer,
+)
 from nextword.core.errors import DataError
 from nextword.decode.generate import collect, generate
 from nextword.decode.settings import DecodeSettings
+from nextword.mixtures.memory import WithMemories
 from nextword.mixtures.mixture import Mixture
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -59,15 +70,14 @@ class Subject:
     ) -> None:
         self.name, self.model, self.tokenizer = name, model, tokenizer
         self.given, self.seed, self.facts, self.by_word = text, seed, facts or {}, by_word
-        self.network: Any = getattr(model, "network", None)  # of a neural model
+        self.network: Any = model.network if isinstance(model, NetworkModel) else None
         self._written = ""
 
     @property
     def kind(self) -> str:
         """recurrent, transformer or window; ngram, unbounded or mixture; else the name of its class."""
         if self.network is not None:
-            marks = {"stack": "transformer", "joins": "recurrent", "words_to_hidden": "window"}
-            return next((kind for mark, kind in marks.items() if hasattr(self.network, mark)), "network")
+            return str(self.network.kind)
         if isinstance(self.model, Mixture):
             return "mixture"
         return type(self.model).__name__.removesuffix("Model").lower()
@@ -86,8 +96,9 @@ class Subject:
         """The components of a mixture, or the network of a model with memories: subjects of their own."""
         if isinstance(self.model, Mixture):
             return [self._part(f"part {n}", model) for n, model in enumerate(self.model.models, start=1)]
-        inner: Any = getattr(self.model, "model", None) if hasattr(self.model, "memories") else None
-        return [] if inner is None else [self._part("its network", inner)]
+        if isinstance(self.model, WithMemories):
+            return [self._part("its network", self.model.model)]
+        return []
 
     def everything(self) -> Iterator[Subject]:
         """The model itself, its components, theirs, and so on."""
@@ -131,7 +142,7 @@ class Subject:
 
     @cached_property
     def _carries(self) -> bool:
-        return hasattr(self.model, "carry")
+        return isinstance(self.model, Carrier)
 
     def _sequences(self, text: str) -> Iterator[Ints]:
         """START and words; a model that carries reads a whole document, END between its lines."""
@@ -146,14 +157,14 @@ class Subject:
         yield from np.split(ids, starts[1:])
 
     def _pieces(self, ids: Ints) -> tuple[str, ...]:
-        decoder: Any = self.tokenizer.decoder()  # type: ignore[attr-defined]
+        decoder = self.tokenizer.decoder()
         found = []
         for index in ids.tolist():
             if index == END:
-                decoder = self.tokenizer.decoder()  # type: ignore[attr-defined]
+                decoder = self.tokenizer.decoder()
                 found.append("\n")
             else:
-                found.append("" if index == START else str(decoder.push(index)).replace("\ufffd", UNSEEN))
+                found.append("" if index == START else decoder.push(index).replace("\ufffd", UNSEEN))
         return tuple(found)
 
     def _counted(self, text: str) -> int:
@@ -202,6 +213,14 @@ class Quiet:
     def reorder(self, state: State, rows_B: Array) -> State:
         """As the model."""
         return self.model.reorder(state, rows_B)
+
+    def rows(self, state: State) -> int:
+        """As the model."""
+        return self.model.rows(state)
+
+    def join(self, states: Sequence[State]) -> State:
+        """As the model."""
+        return self.model.join(states)
 
 
 def _label(index: int, piece: str) -> str:

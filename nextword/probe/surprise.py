@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from nextword.core.contracts import is_probability
 from nextword.core.errors import DataError
 from nextword.drawing.coloured import coloured
 from nextword.drawing.page import Table
@@ -31,7 +32,7 @@ class Surprise:
 
     def fits(self, subject: Subject) -> bool:
         """All that can be asked word by word."""
-        return subject.by_word is not None and getattr(subject.model, "is_probability", True)
+        return subject.by_word is not None and is_probability(subject.model)
 
     def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
         """The text in colours; with another run also the difference."""

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import END, SPECIALS, Block, Encoded, Unit
-from nextword.text.detokenize import ByteDecoder, Decoder
+from nextword.core.contracts import END, SPECIALS, Block, Decoder, Encoded, Unit
+from nextword.text.detokenize import ByteDecoder
 from nextword.text.files import Fields, write_json
 from nextword.text.normalize import Normalizer, to_bytes
 from nextword.text.sequences import Piece, PlainJoiner, file_sequences, pack, pieces

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import END, SPECIALS, START, UNKNOWN, Block, Encoded, Unit
+from nextword.core.contracts import END, SPECIALS, START, UNKNOWN, Block, Decoder, Encoded, Unit
 from nextword.core.errors import FormatError
-from nextword.text.detokenize import Decoder, JoinedDecoder
+from nextword.text.detokenize import JoinedDecoder
 from nextword.text.files import Fields, write_json
 from nextword.text.learn import limit
 from nextword.text.normalize import Normalizer, is_text, to_bytes

@@ -7,21 +7,8 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable
-from typing import Protocol
 
 from nextword.core.contracts import END, START
-
-
-class Decoder(Protocol):
-    """What ``tokenizer.decoder()`` gives: push ids one by one, flush at the end."""
-
-    def push(self, index: int) -> str:
-        """The text that is certain after this id."""
-        ...
-
-    def flush(self) -> str:
-        """What is left at the end."""
-        ...
 
 
 class JoinedDecoder:

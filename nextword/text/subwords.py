@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import END, SPECIALS, Block, Encoded, Unit
+from nextword.core.contracts import END, SPECIALS, Block, Decoder, Encoded, Unit
 from nextword.core.errors import DataError, FormatError
 from nextword.text.cutting import parts, text_pieces
-from nextword.text.detokenize import ByteDecoder, Decoder
+from nextword.text.detokenize import ByteDecoder
 from nextword.text.files import Fields, write_json
 from nextword.text.normalize import Normalizer, is_text, to_bytes
 from nextword.text.sequences import Piece, PlainJoiner, file_sequences, pack

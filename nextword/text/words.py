@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nextword.core.contracts import END, START, UNKNOWN, Block, Encoded, Unit
+from nextword.core.contracts import END, START, UNKNOWN, Block, Decoder, Encoded, Unit
 from nextword.core.errors import FormatError
 from nextword.text.chunks import Chunk, word_chunks
-from nextword.text.detokenize import Decoder, JoinedDecoder
+from nextword.text.detokenize import JoinedDecoder
 from nextword.text.files import Fields, write_json
 from nextword.text.gaps import GapModel
 from nextword.text.normalize import Normalizer, is_text, to_bytes

@@ -14,14 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nextword.blocks.states import State
+from nextword.blocks.states import State, filled, leaves
 from nextword.core.errors import DamagedError
 from nextword.models.network import device_of
 from nextword.models.weights import Weights, put_weights, weights_of
 from nextword.training.distributed.engine import Engine
 from nextword.training.optimizers import Optimizer
 from nextword.training.plan import Plan
-from nextword.training.trees import filled, leaves
 
 # What goes to JSON as it is.
 _PLAIN = (

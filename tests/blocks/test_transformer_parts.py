@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from nextword.blocks.attention import Attention
-from nextword.blocks.cache import Reading, join_rows, take_rows
+from nextword.blocks.cache import Reading
 from nextword.blocks.feedforward import FeedForward, GatedFeedForward
 from nextword.blocks.norms import LayerNorm, RMSNorm
 from nextword.blocks.positions import ALiBi, NoPosition, Rotary, Sinusoidal
@@ -163,16 +163,6 @@ def test_a_mixer_never_looks_ahead(mixer):
     after, _ = part(x, part.start(1), fresh(1, 8))
     torch.testing.assert_close(after[:, :5], before[:, :5])
     assert (after[:, 5] - before[:, 5]).abs().max() > 1e-4
-
-
-def test_rows_of_states_are_taken_and_joined_with_room():
-    short, long = torch.ones(2, 1, 3, 2), torch.full((1, 1, 5, 2), 2.0)
-    joined = join_rows([(short, (short,)), (long, (long,))])
-    assert joined[0].shape == (3, 1, 5, 2)
-    assert not joined[0][:2, :, 3:].any()
-    rows = take_rows(joined, torch.tensor([2, 0]))
-    assert rows[1][0][0].eq(2).all()
-    assert rows[1][0][1, :, :3].eq(1).all()
 
 
 def test_buffers_are_written_in_place_only_for_their_newest_owner():

@@ -211,6 +211,7 @@ class Sourced:
     def __init__(self, model):
         self.model, self.vocab_size = model, model.vocab_size
         self.next, self.step, self.score, self.reorder = model.next, model.step, model.score, model.reorder
+        self.rows, self.join = model.rows, model.join
 
     def start(self, batch, source=None, begin=True):
         return np.asarray(source)

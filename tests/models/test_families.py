@@ -11,6 +11,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joined_rows import check_joined, states_after
+from table_models import make_table_model
 
 from nextword.core import catalog
 from nextword.core.contracts import END, START, UNKNOWN, Block, Carrier, LanguageModel
@@ -19,6 +21,7 @@ from nextword.evaluation.compress import compressor as packing
 from nextword.evaluation.lm.perplexity import evaluate
 from nextword.mixtures.mixture import Mixture
 from nextword.models.network import NeuralLanguageModel
+from nextword.ngram import unbounded
 from nextword.ngram.estimation import build
 from nextword.ngram.settings import NgramSettings
 from nextword.store.reading import open_run
@@ -157,6 +160,85 @@ def test_rows_are_reordered_repeated_and_dropped(name):
     words = np.array([4, 5, 6, 7])
     expected = [model.step(words[i : i + 1], model.reorder(state, rows[i : i + 1]))[0][0] for i in range(4)]
     torch.testing.assert_close(model.step(words, picked)[0], torch.stack(expected), atol=TOLERANCE, rtol=0)
+
+
+@functools.cache
+def _any_model(name: str) -> LanguageModel:
+    """A small model of every family of the catalog; a new family that is not neural needs a line here."""
+    if name in FAMILIES:
+        return _model(name)
+    lines = [[START, *np.random.default_rng(i).integers(3, 12, 9), END] for i in range(30)]
+    ids = np.concatenate(lines).astype(np.int32)
+    made = {
+        "ngram": lambda: build(ids, WORDS, NgramSettings(order=4)),
+        "unbounded": lambda: unbounded.build(ids, WORDS, unbounded.UnboundedSettings()),
+        "mixture": lambda: Mixture(
+            [_any_model("ngram"), _model("lstm"), _model("transformer")], [0.4, 0.3, 0.3]
+        ),
+    }
+    return made[name]()
+
+
+JOINED = [  # rows that have read nothing, a few words, a full window (10 words with START) and more
+    [[[4, 5, 6], []], [[]], [[*range(3, 12)]], [[*range(3, 12)] * 3, [7]]],
+    [[[4, 5, 6, 7, 8]], [[9]]],
+    [[[*range(3, 12)] * 2], [[5] * 8], [[6] * 9, [6] * 10]],
+]
+
+
+@pytest.mark.parametrize("name", catalog.names("model"))
+@pytest.mark.parametrize("texts", JOINED)
+@pytest.mark.parametrize("is_begun", [True, False])
+def test_joined_rows_go_on_as_they_do_apart(name, texts, is_begun):
+    model = _any_model(name)
+    states = states_after(model, texts, [True, is_begun] * (len(texts) // 2) + [True] * (len(texts) % 2))
+    rows = [[3 + at, 5, 4][: 1 + at % 3] for at in range(sum(map(len, texts)))]
+    check_joined(model, states, rows, 0.0 if name in ("ngram", "unbounded") else 1e-6)
+
+
+@pytest.mark.parametrize("name", catalog.names("model"))
+def test_requests_enter_and_leave_a_running_batch(name):
+    model, ids_BT = _any_model(name), _ids(4, 30)
+    alone = [model.score(ids_BT[row : row + 1], np.array([30]))[0][0] for row in range(4)]
+    state, members, read, found = model.start(1), [0], [0] * 4, [[] for _ in range(4)]
+    for step in range(60):
+        if step in (3, 9, 17):  # one more request enters
+            members = [*members, len(members) + members[0]]
+            state = model.join([state, model.start(1)])
+        logp_BV = model.next(state)
+        words = np.array([ids_BT[row, read[row]] for row in members])
+        for at, row in enumerate(members):
+            found[row].append(float(logp_BV[at, words[at]]))
+            read[row] += 1
+        state = model.step(words, state)[1]
+        going = [at for at, row in enumerate(members) if read[row] < 30]
+        if len(going) < len(members):  # one leaves
+            members, state = [members[at] for at in going], model.reorder(state, np.array(going))
+        assert model.rows(state) == len(members)
+        if not members:
+            break
+    assert read == [30] * 4
+    np.testing.assert_allclose(np.array(found), np.stack(alone), atol=TOLERANCE, rtol=0)
+    again = model.join([state, model.start(1)])  # into a batch that all have left
+    np.testing.assert_allclose(model.next(again), model.next(model.start(1)), atol=TOLERANCE, rtol=0)
+
+
+def test_a_state_joined_with_no_other_shares_nothing_that_is_written():
+    model = _model("transformer")
+    state = model.score(_ids(2, 4), np.array([4, 4]))[1]
+    state = model.step(np.array([3, 4]), state)[1]  # buffers with room
+    copied = model.reorder(state, np.array([0, 1]))  # the state itself stays the newest owner of its buffers
+    expected = model.step(np.array([5, 6]), model.step(np.array([5, 6]), copied)[1])[0].clone()
+    after = model.step(np.array([5, 6]), model.join([state]))[1]
+    model.step(np.array([7, 8]), state)
+    torch.testing.assert_close(model.step(np.array([5, 6]), after)[0], expected, atol=TOLERANCE, rtol=0)
+
+
+@pytest.mark.parametrize("name", catalog.names("model"))
+def test_a_language_model_refuses_a_source(name):
+    for model in (_any_model(name), make_table_model()):
+        with pytest.raises(ConfigError, match="a source was given to a language model"):
+            model.start(1, np.array([[3, 4]]))
 
 
 @every_family

@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joined_rows import check_joined, states_after
 
 from nextword.core import catalog
 from nextword.core.contracts import END, START, Block, Carrier, LanguageModel
@@ -177,6 +178,55 @@ def test_rows_are_reordered_repeated_and_dropped_and_old_states_stay(name):
 
 
 @every_model
+def test_joined_rows_go_on_as_they_do_apart(name):
+    model = _model(name)
+    texts = [[[4, 5, 6], []], [[]], [[*range(3, 12)] * 3, [7]], [[3] * 7]]
+    states = states_after(model, texts, [True, False, True, False])
+    check_joined(model, states, [[3 + at, 5, 4][: 1 + at % 3] for at in range(6)], 1e-5)
+    check_joined(model, states[1:2], [[5]], 1e-5)
+
+
+@pytest.mark.parametrize("name", catalog.names("memory"))
+@given(
+    counts=st.lists(st.integers(0, 12), min_size=1, max_size=4),
+    rows=st.lists(st.integers(1, 3), min_size=4, max_size=4),
+)
+@settings(max_examples=15, deadline=None)
+def test_rows_of_a_memory_are_joined_and_taken_out_again(name, counts, rows):
+    network, states = _network("lstm"), []
+    memory: Any = {
+        "cache": lambda: NeuralCache(CacheSettings(size=7, theta=_theta(network))),
+        "recent": lambda: RecentWords(RecentSettings(size=7, decay=0.8), WORDS),
+        "neighbours": lambda: _neighbours(network),
+    }[name]()
+    for seed, (count, batch) in enumerate(zip(counts, rows, strict=False)):
+        ids_BT = torch.from_numpy(np.random.default_rng(seed).integers(2, 12, (batch, count)))
+        lengths_B = torch.full((batch,), count)
+        before_BTD, _ = network.read(ids_BT, lengths_B)
+        is_model = name == "recent"
+        args = (ids_BT, lengths_B) if is_model else (before_BTD, ids_BT, lengths_B)
+        states.append(memory.score(*args, memory.start(batch))[-1] if count else memory.start(batch))
+    joined = memory.join(states)
+    assert memory.rows(joined) == sum(map(memory.rows, states)) == sum(rows[: len(counts)])
+    features_BD = (
+        network.start(memory.rows(joined)).feature_BD
+        + torch.arange(memory.rows(joined)).float()[:, None] / 10
+    )
+    first = 0
+    for state in states:
+        part = torch.arange(first, first + memory.rows(state))
+        first += memory.rows(state)
+        back = memory.reorder(joined, part)
+        assert memory.rows(back) == memory.rows(state)
+        said = [
+            [memory.next(each)] if name == "recent" else memory.next(features_BD[part], each, WORDS)
+            for each in (state, back)
+        ]
+        for expected, found in zip(*said, strict=True):
+            _close(found, expected)
+
+
+@every_model
 def test_distributions_sum_to_one_from_the_first_word_on(name):
     model = _model(name)
     for begin in (True, False):
@@ -258,7 +308,7 @@ def test_neighbours_are_those_that_brute_force_finds(monkeypatch):
     memory = Neighbours(NeighboursSettings(k=6, temperature=2.0), words, ExactSearch(keys))
     weight_QK = np.exp(-np.take_along_axis(distance_QM, nearest, 1) / 2.0)
     weight_QK /= weight_QK.sum(axis=1, keepdims=True)
-    logp_QV, _ = memory.next(torch.from_numpy(queries), (), WORDS)
+    logp_QV, _ = memory.next(torch.from_numpy(queries), memory.start(9), WORDS)
     for row in range(9):
         expected = np.bincount(words[nearest[row]], weight_QK[row], WORDS)
         np.testing.assert_allclose(logp_QV[row].exp().numpy(), expected, atol=1e-6)

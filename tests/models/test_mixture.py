@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joined_rows import check_joined, states_after
 from pydantic import ValidationError
 
 from nextword.core.contracts import END, START, LanguageModel, PackedScorer
@@ -61,6 +62,21 @@ def test_reorder_keeps_rows(table_model):
     mixture = Mixture([table_model(seed=1), table_model(seed=2)], [0.5, 0.5])
     _, state = mixture.score(np.array([[3], [4]]), np.array([1, 1]))
     assert np.allclose(mixture.next(mixture.reorder(state, [1, 1, 0])), mixture.next(state)[[1, 1, 0]])
+
+
+words = st.lists(st.sampled_from([0, 2, 3, 4, 5, 6]), max_size=6)
+batches = st.lists(st.tuples(st.lists(words, min_size=1, max_size=3), st.booleans()), min_size=1, max_size=4)
+
+
+@settings(max_examples=30, deadline=None)
+@given(batches=batches, data=st.data())
+def test_rows_of_any_states_are_joined_and_taken_out_again(table_model, batches, data):
+    texts, begin = zip(*batches, strict=True)
+    next_word = st.lists(st.sampled_from([0, 2, 3, 4, 5, 6]), min_size=1, max_size=3)
+    rows = [data.draw(next_word) for text in texts for _ in text]
+    first, second = table_model(seed=1), table_model(seed=2)
+    for model in (first, Mixture([first, second], [0.4, 0.6])):
+        check_joined(model, states_after(model, texts, begin), rows, 0.0)
 
 
 def test_zero_weight_ignores_a_model_that_gives_zero(table_model):

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from joined_rows import check_joined, states_after
 
 from nextword.core.catalog import names
 from nextword.core.config import build as build_settings
@@ -120,6 +121,16 @@ def test_reorder_copies_and_drops_rows(rows, order):
     logp, _ = model.step(np.full(len(order), 4), state)
     for place, row in enumerate(order):
         torch.testing.assert_close(logp[place], by_steps(model, [*rows[row], 4])[1], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("position", names("position"))
+@pytest.mark.parametrize("context", [1, 6, 40])
+def test_caches_of_different_fill_are_joined_whatever_tells_positions(position, context):
+    model = model_of(position=position, context=context)
+    texts = [[[4, 5, 6, 7, 8]], [[]], [[3] * 17, [4, 5]], [[6] * 4, [7, 8, 9, 10, 3, 4, 5]]]
+    states = states_after(model, texts, [True, False, True, False])
+    stepped = model.step(np.array([5, 5]), model.step(np.array([9, 9]), states[-1])[1])[1]  # room to spare
+    check_joined(model, [*states, stepped], [[3, 4], [5], [6, 7, 8], [9], [4] * 9, [5], [6], [7]], 1e-5)
 
 
 @pytest.mark.parametrize("norm_place", ["pre", "post"])

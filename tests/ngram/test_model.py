@@ -6,8 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from joined_rows import check_joined, states_after
 from packed_texts import pack, zipf_text
 
 from nextword.core import catalog
@@ -65,6 +66,25 @@ def test_rows_can_be_kept_and_repeated(model):
     again = model.reorder(state, np.array([1, 1, 0]))
     expected = model.score(np.full((2, 1), 9), np.array([1, 1]), state)[0][[1, 1, 0]]
     np.testing.assert_array_equal(model.score(np.full((3, 1), 9), np.ones(3, int), again)[0], expected)
+
+
+@given(
+    batches=st.lists(st.tuples(sentences, st.booleans()), min_size=1, max_size=3),
+    rows=st.lists(st.lists(st.integers(3, 59), min_size=1, max_size=3), min_size=12, max_size=12),
+)
+@settings(max_examples=15)
+def test_rows_of_any_states_are_joined_and_taken_out_again(model, batches, rows):
+    texts, begin = zip(*batches, strict=True)
+    states = states_after(model, texts, begin)
+    joined, first = model.join(states), 0
+    for state in states:
+        back = model.reorder(joined, np.arange(first, first + model.rows(state)))
+        np.testing.assert_array_equal(back.nodes_BN, state.nodes_BN)
+        np.testing.assert_array_equal(back.read_B, state.read_B)
+        first += model.rows(state)
+    assert first == model.rows(joined) == sum(map(len, texts))
+    if model.trie.fallback != "none":  # mle may have no distribution here
+        check_joined(model, states, rows[:first], 0.0)
 
 
 def test_packed_scores_are_those_of_single_sentences(model, text):

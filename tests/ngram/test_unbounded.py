@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joined_rows import check_joined, states_after
 
 from nextword.core.contracts import END, START, LanguageModel, PackedScorer
 from nextword.core.errors import ConfigError, DamagedError, NextwordError
@@ -121,6 +122,21 @@ def test_step_equals_score(sentences, rows, end, chosen):
             now, state = model.step(np.array([word]), state)
         np.testing.assert_allclose(model.next(model.reorder(last, np.array([b]))), now, atol=1e-9)
         assert not logp[b, len(row) :].any()
+
+
+@given(
+    text=texts, settings_=choices, data=st.data(),
+    batches=st.lists(
+        st.tuples(st.lists(contexts, min_size=1, max_size=3), st.booleans()), min_size=1, max_size=3
+    ),
+)  # fmt: skip
+@settings(max_examples=25, deadline=None)
+def test_rows_of_any_states_are_joined_and_taken_out_again(text, settings_, data, batches):
+    model = unbounded.build(pack(text), V, settings_)
+    read, begin = zip(*batches, strict=True)
+    token = st.sampled_from([0, 3, 4, 5, END])
+    rows = [data.draw(st.lists(token, min_size=1, max_size=3)) for each in read for _ in each]
+    check_joined(model, states_after(model, read, begin), rows, 0.0)
 
 
 @given(texts, contexts, st.integers(0, 9), choices)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import START
+from nextword.core.contracts import START, refuse_source
 
 
 class TableModel:
@@ -18,6 +18,7 @@ class TableModel:
             self.logp_VV = np.log(table_VV)
 
     def start(self, batch: int, source: Any = None, begin: bool = True) -> np.ndarray:
+        refuse_source(source)
         return np.full(batch, START if begin else 0)
 
     def next(self, state: np.ndarray) -> np.ndarray:
@@ -36,6 +37,12 @@ class TableModel:
 
     def reorder(self, state: np.ndarray, rows_B: Any) -> np.ndarray:
         return state[np.asarray(rows_B)]
+
+    def rows(self, state: np.ndarray) -> int:
+        return len(state)
+
+    def join(self, states: Any) -> np.ndarray:
+        return np.concatenate(states)
 
 
 class PackedTableModel(TableModel):

@@ -22,7 +22,7 @@ class TinyRNN(Network):
         self.drop = nn.Dropout(dropout)
         self.head = SoftmaxHead(width, vocab_size, (1,))
 
-    def start(self, batch):
+    def start(self, batch, source=None):
         return (torch.zeros(batch, self.width, dtype=self.dtype),)
 
     def read(self, ids_BT, state, lengths_B=None):
@@ -34,9 +34,6 @@ class TinyRNN(Network):
             h_BH = torch.where(torch.as_tensor(is_real_B1), new_BH, h_BH)
             found.append(self.drop(h_BH))
         return torch.stack(found, dim=1), (h_BH,)
-
-    def reorder(self, state, rows_B):
-        return states.pick(state, rows_B)
 
     def reset(self, state, rows_B):
         return states.reset(state, self.start(1), rows_B)
@@ -51,14 +48,11 @@ class TinyBigram(Network):
         self.embedding = nn.Embedding(vocab_size, width)
         self.head = SoftmaxHead(width, vocab_size, (1,))
 
-    def start(self, batch):
+    def start(self, batch, source=None):
         return ()
 
     def read(self, ids_BT: Tensor, state, lengths_B=None):
         return self.embedding(ids_BT), state
-
-    def reorder(self, state, rows_B):
-        return state
 
 
 def _tiny(settings, vocab_size, closed):

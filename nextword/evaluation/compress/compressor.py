@@ -9,13 +9,12 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Generator, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import END, START, Carrier, LanguageModel, State, Tokenizer
+from nextword.core.contracts import END, START, Carrier, LanguageModel, State, Tokenizer, deterministic
 from nextword.core.errors import ContextError, FormatError
 from nextword.core.events import Done, Event, Progress, Stage
 from nextword.evaluation.compress.coder import Decoder, Encoder, Weights
@@ -45,7 +44,7 @@ def compressing(model: LanguageModel, tokenizer: Tokenizer, data: bytes, run_has
     yield Stage("compress", len(data), "bytes")
     payload: bytes | None = None
     if data and _can_code(tokenizer, data):
-        with _deterministic(model):
+        with deterministic(model):
             payload = yield from _encode(model, tokenizer, data)
     mode = CODED if payload is not None and len(payload) < len(data) else RAW
     body = payload if mode == CODED and payload is not None else data
@@ -65,7 +64,7 @@ def decompressing(
         found = header.payload
     else:
         try:
-            with _deterministic(model):
+            with deterministic(model):
                 found = yield from _decode(model, tokenizer, header)
         except (ValueError, IndexError, KeyError, OverflowError, AssertionError) as error:
             raise FormatError(_DAMAGED, source or None) from error
@@ -122,12 +121,6 @@ def _key(run_hash: str) -> bytes:
     except ValueError:
         key = b""
     return key[:16] if len(key) >= 16 else hashlib.sha256(run_hash.encode()).digest()[:16]
-
-
-def _deterministic(model: LanguageModel) -> AbstractContextManager[Any]:
-    """Both directions must see the same numbers to the last bit; a neural model has to be told."""
-    told: AbstractContextManager[Any] = getattr(model, "deterministic", nullcontext)()
-    return told
 
 
 def _can_code(tokenizer: Any, data: bytes) -> bool:

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import START, Carrier, Encoded, LanguageModel
+from nextword.core.contracts import START, Carrier, Encoded, LanguageModel, NetworkModel
 from nextword.core.errors import ConfigError
 from nextword.evaluation.lm.streams import Array, Stream
+from nextword.mixtures.memory import WithMemories
 from nextword.mixtures.mixture import Mixture
 from nextword.models.distributions import as_numpy
 
@@ -110,4 +111,4 @@ def has_network(model: Any) -> bool:
     """Whether a model is a network, with memories or without, or has one among its parts."""
     if isinstance(model, Mixture):
         return any(has_network(part) for part in model.models)
-    return hasattr(model, "network") or hasattr(getattr(model, "model", None), "network")
+    return isinstance(model.model if isinstance(model, WithMemories) else model, NetworkModel)

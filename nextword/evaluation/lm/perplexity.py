@@ -13,11 +13,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nextword.core.contracts import START, Array, Block, Encoded, LanguageModel, Tokenizer
+from nextword.core.contracts import (
+    START,
+    Array,
+    Block,
+    Encoded,
+    LanguageModel,
+    Tokenizer,
+    context_of,
+    is_probability,
+)
 from nextword.core.errors import DataError
 from nextword.evaluation.lm.dynamic import DynamicStream
 from nextword.evaluation.lm.report import Report
-from nextword.evaluation.lm.signature import context, is_probability, signature
+from nextword.evaluation.lm.signature import signature
 from nextword.evaluation.lm.streams import Stream, gathered
 
 
@@ -93,7 +102,7 @@ def report(
         seconds=seconds,
         signature=signature(model, tokenizer, dynamic),
         lossless=tokenizer.lossless,
-        context=context(model),
+        context=context_of(model),
         zero_tokens=totals.zeros,
         first_zero=totals.first_zero,
         is_probability=is_probability(model),

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from nextword.core.contracts import Carrier, LanguageModel, Tokenizer
+from nextword.core.contracts import Carrier, LanguageModel, Tokenizer, context_of, is_probability
+from nextword.text.words import WordTokenizer
 
 
 def signature(model: LanguageModel, tokenizer: Tokenizer, dynamic: str | None = None) -> str:
@@ -30,23 +31,12 @@ def signature(model: LanguageModel, tokenizer: Tokenizer, dynamic: str | None = 
     return "|".join(["bits", *(f"{key}:{value}" for key, value in parts.items())])
 
 
-def context(model: LanguageModel) -> int | None:
-    """How many tokens before a token a model looks at; None where there is no such limit."""
-    found = getattr(model, "context", None)
-    return found if isinstance(found, int) else None
-
-
 def _context(model: LanguageModel, tokenizer: Tokenizer) -> str:
     """How far back a model looks, and ``document`` where that goes beyond the line that is a sequence."""
-    limit = context(model)
+    limit = context_of(model)
     if tokenizer.unit == "line" and isinstance(model, Carrier):
         return "document" if limit is None else f"document/{limit}"
     return "all" if limit is None else str(limit)
-
-
-def is_probability(model: LanguageModel) -> bool:
-    """Whether the model's numbers are probabilities (stupid backoff gives scores)."""
-    return bool(getattr(model, "is_probability", True))
 
 
 @cache
@@ -65,4 +55,5 @@ def _unknown(tokenizer: Tokenizer) -> str:
     """How unknown words count: there are none, they are spelled, or ``<unk>`` in the text is one."""
     if tokenizer.closed:
         return "none"
-    return "literal" if getattr(getattr(tokenizer, "vocab", None), "literal_unknown", False) else "spelled"
+    is_literal = isinstance(tokenizer, WordTokenizer) and tokenizer.vocab.literal_unknown
+    return "literal" if is_literal else "spelled"

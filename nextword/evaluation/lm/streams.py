@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nextword.core.contracts import END, START, Carrier, Encoded, LanguageModel, PackedScorer, State
+from nextword.core.contracts import (
+    END,
+    START,
+    Carrier,
+    Encoded,
+    LanguageModel,
+    PackedScorer,
+    State,
+    context_of,
+)
 from nextword.evaluation.lm.batches import Rows
 from nextword.mixtures.mixture import Mixture
 from nextword.models.distributions import as_numpy
@@ -36,8 +45,7 @@ class Stream:
         self._parts: list[Stream] = []
         if isinstance(model, Mixture):
             self._parts = [Stream(part, begin, carry) for part in model.models]
-        order = getattr(model, "order", None)
-        self._context = order - 1 if isinstance(order, int) else None
+        self._context = context_of(model)
         self._is_packed = begin and isinstance(model, PackedScorer)
         self._carries = carry and begin and isinstance(model, Carrier)
         self._rows = Rows(model, begin)

@@ -14,11 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nextword.blocks.states import State
+from nextword.blocks.states import State, filled, leaves
 from nextword.core.errors import ConfigError
 from nextword.models.choices import Bptt
 from nextword.models.network import Network
-from nextword.training.trees import filled, leaves
 
 
 def is_recurrent(network: Network) -> bool:
