@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nextword.blocks.losses import linear_cross_entropy, linear_log_probs
+from nextword.blocks.roles import Role, Roles
 
 SHARES = (12, 3)  # the first 1/12 of the words are frequent, then come those up to 1/3, then the rest
 NARROWER = 4  # each cluster has so many times fewer dimensions than the one before
@@ -62,6 +63,8 @@ class Words(Protocol):
 
 class OwnWords(nn.Module):
     """Vectors of their own: as wide as the features for frequent words, narrower for rarer ones: U P x."""
+
+    roles: ClassVar[Roles] = {"frequent_VD": Role.HEAD, "projects": Role.HEAD, "weights": Role.HEAD}
 
     def __init__(self, width: int, sizes: Sequence[int]) -> None:
         super().__init__()
@@ -113,6 +116,7 @@ class AdaptiveHead(nn.Module):
     last.
     """
 
+    roles: ClassVar[Roles] = {"cluster_CD": Role.HEAD, "bias_V": Role.BIAS, "tail_bias_V": Role.BIAS}
     rank_V: Tensor
     order_V: Tensor  # the words by rank: the inverse of rank_V
     closed_V: Tensor

@@ -1,4 +1,4 @@
-"""Attention over the words so far: the mixer of the Transformer; the slot "mixer".
+"""Attention over the tokens so far or a whole row (slot "mixer"), and over a source (slot "cross").
 
 "Self-attention only on words generated uptil now, not on whole sentence" [MAUSAM "Decoders"]; "Multiple
 heads" [MAUSAM "Transformers (2017) Made Many Changes at Once!"]; shared keys and values: Ainslie et al. 2023.
@@ -6,19 +6,25 @@ heads" [MAUSAM "Transformers (2017) Made Many Changes at Once!"]; shared keys an
 
 from __future__ import annotations
 
+from typing import ClassVar, NamedTuple
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nextword.blocks.cache import KeysValues, Reading
+from nextword.blocks.cache import KeysValues, Reading, Source, real_slots
 from nextword.blocks.positions import NoPosition
 from nextword.blocks.rms import rms_norm
+from nextword.blocks.roles import Role, Roles
 from nextword.blocks.shape import Shape
 from nextword.core.catalog import find
+from nextword.core.errors import ConfigError
 
 
 class QKNorm(nn.Module):
     """Queries and keys have root mean square 1, times a gain: scores cannot run away (Henry et al. 2020)."""
+
+    roles: ClassVar[Roles] = {"query_gain_K": Role.NORM, "key_gain_K": Role.NORM}
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -45,66 +51,35 @@ class NoQKNorm(nn.Module):
         return x_BTNK
 
 
-class Attention(nn.Module):
-    """Attention(Q, K, V) = softmax(Q Kᵀ / √K) V in N heads, each word seeing itself and those before it.
+class Heads(nn.Module):
+    """What every attention has: Attention(Q, K, V) = softmax(Q Kᵀ / √K) V in N heads, and the way out.
 
     M heads of keys and values serve N heads of queries, N / M each: M = N is multi-head attention,
-    M = 1 multi-query. One matrix makes all three. The products with Q, K and V and the softmax are in
-    float32 even under bfloat16 autocast, where their derivative would be slow.
+    M = 1 multi-query. The products with Q, K and V and the softmax are in float32 even under bfloat16
+    autocast, where their derivative would be slow.
     """
 
-    def __init__(self, shape: Shape, position: NoPosition) -> None:
+    roles: ClassVar[Roles] = {"out": Role.OUT}
+    out: nn.Linear
+
+    def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.heads, self.kv_heads, self.head_size = shape.heads, shape.kv_heads, shape.head_size
-        self.position = (position,)  # in a tuple: its weights belong to the whole stack
-        self.norm = find("qk_norm", shape.qk_norm)(shape)
-        self.from_x = nn.Linear(shape.width, (shape.heads + 2 * shape.kv_heads) * self.head_size, shape.bias)
-        self.out = nn.Linear(shape.heads * self.head_size, shape.width, shape.bias)
 
-    def start(self, batch: int) -> KeysValues:
-        """No keys, no values."""
-        none_BNSK = self.from_x.weight.new_zeros(batch, self.kv_heads, 0, self.head_size)
-        return KeysValues(none_BNSK, none_BNSK)
+    def split(self, projected_BTX: Tensor) -> Tensor:
+        """``x_BTNK``, heads of their own axis, in float32."""
+        heads_BTNK = projected_BTX.view(*projected_BTX.shape[:-1], -1, self.head_size)
+        return heads_BTNK.float() if heads_BTNK.dtype == torch.bfloat16 else heads_BTNK
 
-    def forward(
-        self, x_BTD: Tensor, state: KeysValues, reading: Reading, skip: int = 0
-    ) -> tuple[Tensor, KeysValues]:
-        """What each word but the first ``skip`` takes from the words up to it; keys and values of all."""
-        q_BNTK, k_BNTK, v_BNTK = self._project(x_BTD, reading)
-        state = KeysValues(reading.append(state.keys_BNSK, k_BNTK), reading.append(state.values_BNSK, v_BNTK))
-        keys_BNSK, values_BNSK = (part[:, :, : reading.keys] for part in state)
-        mixed_BNTK = self._attend(q_BNTK[:, :, skip:], keys_BNSK, values_BNSK, reading)
-        return self.out(mixed_BNTK.transpose(1, 2).flatten(2)), state
-
-    def explain(self, x_BTD: Tensor, reading: Reading) -> tuple[Tensor, Tensor]:
-        """``weights_BNTS`` of a pass from nothing, and the output they give: the plain twin of `forward`."""
-        q_BNTK, k_BNTK, v_BNTK = self._project(x_BTD, reading)
-        shared = self.heads // self.kv_heads
-        k_BNTK, v_BNTK = (part.repeat_interleave(shared, dim=1) for part in (k_BNTK, v_BNTK))
-        scores_BNTS = q_BNTK @ k_BNTK.transpose(-2, -1) * self.head_size**-0.5
-        bias = self.position[0].bias(reading.places, reading.keys)
-        scores_BNTS = scores_BNTS if bias is None else scores_BNTS + bias
-        weights_BNTS = scores_BNTS.masked_fill(~reading.seen(), -torch.inf).softmax(dim=-1)
-        return weights_BNTS, self.out((weights_BNTS @ v_BNTK).transpose(1, 2).flatten(2))
-
-    def _project(self, x_BTD: Tensor, reading: Reading) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values; queries and keys are normed and turned together."""
-        qkv_BTXK = self.from_x(x_BTD).unflatten(-1, (-1, self.head_size))
-        if qkv_BTXK.dtype == torch.bfloat16:
-            qkv_BTXK = qkv_BTXK.float()
-        qk_BTNK, v_BTNK = qkv_BTXK.split((self.heads + self.kv_heads, self.kv_heads), dim=2)
-        qk_BNTK = self.position[0].turn(self.norm(qk_BTNK), reading.places).transpose(1, 2)
-        return qk_BNTK[:, : self.heads], qk_BNTK[:, self.heads :], v_BTNK.transpose(1, 2)
-
-    def _attend(self, q_BNTK: Tensor, keys_BNSK: Tensor, values_BNSK: Tensor, reading: Reading) -> Tensor:
-        """softmax(Q Kᵀ / √K + bias) V over the keys that a word sees."""
-        mask, is_causal = reading.mask, reading.is_causal
-        bias = self.position[0].bias(reading.places, reading.keys)
-        skip = reading.T - q_BNTK.shape[2]
-        if bias is not None:
-            mask, is_causal = bias.masked_fill(~reading.seen(), -torch.inf)[..., skip:, :], False
-        elif skip:
-            mask, is_causal = reading.seen()[..., skip:, :], False
+    def weigh(
+        self,
+        q_BNTK: Tensor,
+        keys_BNSK: Tensor,
+        values_BNSK: Tensor,
+        mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """softmax(Q Kᵀ / √K + mask) V; where the mask is Boolean, over the keys at which it is true."""
         if torch.is_autocast_enabled(q_BNTK.device.type):
             with torch.autocast(q_BNTK.device.type, enabled=False):
                 return self._weigh(q_BNTK, keys_BNSK, values_BNSK, mask, is_causal)
@@ -117,3 +92,113 @@ class Attention(nn.Module):
         return F.scaled_dot_product_attention(
             q_BNTK, keys_BNSK, values_BNSK, mask, is_causal=is_causal, enable_gqa=is_shared
         )
+
+    def leave(self, mixed_BNTK: Tensor) -> Tensor:
+        """All heads side by side, and out."""
+        y_BTD: Tensor = self.out(mixed_BNTK.transpose(1, 2).flatten(2))
+        return y_BTD
+
+
+class Attention(Heads):
+    """Self-attention: each token sees itself and those before it, or, not causal, all tokens of its row.
+
+    One matrix makes queries, keys and values.
+    """
+
+    def __init__(self, shape: Shape, position: NoPosition) -> None:
+        super().__init__(shape)
+        self.causal = shape.causal
+        self.position = (position,)  # in a tuple: its weights belong to the whole stack
+        self.norm = find("qk_norm", shape.qk_norm)(shape)
+        self.from_x = nn.Linear(shape.width, (shape.heads + 2 * shape.kv_heads) * self.head_size, shape.bias)
+        self.out = nn.Linear(shape.heads * self.head_size, shape.width, shape.bias)
+
+    def start(self, batch: int, source: Source | None = None) -> KeysValues:
+        """No keys, no values."""
+        none_BNSK = self.from_x.weight.new_zeros(batch, self.kv_heads, 0, self.head_size)
+        return KeysValues(none_BNSK, none_BNSK)
+
+    def forward(
+        self, x_BTD: Tensor, state: KeysValues, reading: Reading, skip: int = 0
+    ) -> tuple[Tensor, KeysValues]:
+        """What each token but the first ``skip`` takes from those it sees; keys and values of all."""
+        q_BNTK, k_BNTK, v_BNTK = self._project(x_BTD, reading)
+        state = KeysValues(reading.append(state.keys_BNSK, k_BNTK), reading.append(state.values_BNSK, v_BNTK))
+        keys_BNSK, values_BNSK = (part[:, :, : reading.keys] for part in state)
+        mask, is_causal = self._mask(reading, skip)
+        return self.leave(self.weigh(q_BNTK[:, :, skip:], keys_BNSK, values_BNSK, mask, is_causal)), state
+
+    def explain(self, x_BTD: Tensor, reading: Reading) -> tuple[Tensor, Tensor]:
+        """``weights_BNTS`` of a pass from nothing, and the output they give: the plain twin of `forward`."""
+        q_BNTK, k_BNTK, v_BNTK = self._project(x_BTD, reading)
+        shared = self.heads // self.kv_heads
+        k_BNTK, v_BNTK = (part.repeat_interleave(shared, dim=1) for part in (k_BNTK, v_BNTK))
+        scores_BNTS = q_BNTK @ k_BNTK.transpose(-2, -1) * self.head_size**-0.5
+        bias, seen = self.position[0].bias(reading.places, reading.keys), self._seen(reading)
+        scores_BNTS = scores_BNTS if bias is None else scores_BNTS + bias
+        scores_BNTS = scores_BNTS if seen is None else scores_BNTS.masked_fill(~seen, -torch.inf)
+        weights_BNTS = scores_BNTS.softmax(dim=-1)
+        return weights_BNTS, self.leave(weights_BNTS @ v_BNTK)
+
+    def _project(self, x_BTD: Tensor, reading: Reading) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values; queries and keys are normed and turned together."""
+        qkv_BTXK = self.split(self.from_x(x_BTD))
+        qk_BTNK, v_BTNK = torch.split(qkv_BTXK, [self.heads + self.kv_heads, self.kv_heads], dim=2)
+        qk_BNTK = self.position[0].turn(self.norm(qk_BTNK), reading.places).transpose(1, 2)
+        return qk_BNTK[:, : self.heads], qk_BNTK[:, self.heads :], v_BTNK.transpose(1, 2)
+
+    def _seen(self, reading: Reading) -> Tensor | None:
+        """True where a token sees a key; None: everywhere."""
+        return reading.seen() if self.causal else reading.filled()
+
+    def _mask(self, reading: Reading, skip: int) -> tuple[Tensor | None, bool]:
+        """What is added to the scores or which keys are seen, and whether that is the plain triangle."""
+        bias = self.position[0].bias(reading.places, reading.keys)
+        if bias is not None:
+            seen = self._seen(reading)
+            return (bias if seen is None else bias.masked_fill(~seen, -torch.inf))[..., skip:, :], False
+        if not self.causal:
+            return reading.filled(), False
+        if skip:
+            return reading.seen()[..., skip:, :], False
+        return reading.mask, reading.is_causal
+
+
+class SourceKeys(NamedTuple):
+    """Keys and values of what an encoder has read, and how many of each row are real."""
+
+    keys_BNSK: Tensor
+    values_BNSK: Tensor
+    lengths_B: Tensor
+
+
+class CrossAttention(Heads):
+    """Queries from the stream, keys and values from a source, which is read once, in `start`.
+
+    "Encoder-decoder attention" (Vaswani et al. 2017). The state is what was made of the source, and stays.
+    """
+
+    def __init__(self, shape: Shape, position: NoPosition) -> None:
+        super().__init__(shape)
+        self.from_x = nn.Linear(shape.width, shape.heads * self.head_size, shape.bias)
+        width = shape.source_width or shape.width
+        self.from_source = nn.Linear(width, 2 * shape.kv_heads * self.head_size, shape.bias)
+        self.out = nn.Linear(shape.heads * self.head_size, shape.width, shape.bias)
+
+    def start(self, batch: int, source: Source | None = None) -> SourceKeys:
+        """Keys and values of the whole source; without one there is nothing to look at."""
+        if source is None:
+            raise ConfigError(
+                "cross-attention looks at a source, but this model reads none; choose a block without it"
+            )
+        kv_BNSK = self.split(self.from_source(source.features_BSD)).transpose(1, 2)
+        return SourceKeys(kv_BNSK[:, : self.kv_heads], kv_BNSK[:, self.kv_heads :], source.lengths_B)
+
+    def forward(
+        self, x_BTD: Tensor, state: SourceKeys, reading: Reading, skip: int = 0
+    ) -> tuple[Tensor, SourceKeys]:
+        """What each token but the first ``skip`` takes from the source."""
+        keys_BNSK, values_BNSK, lengths_B = state
+        q_BNTK = self.split(self.from_x(x_BTD[:, skip:])).transpose(1, 2)
+        mask = real_slots(lengths_B, keys_BNSK.shape[2], x_BTD.device)
+        return self.leave(self.weigh(q_BNTK, keys_BNSK, values_BNSK, mask)), state

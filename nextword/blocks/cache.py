@@ -23,6 +23,13 @@ class KeysValues(NamedTuple):
     values_BNSK: Tensor
 
 
+class Source(NamedTuple):
+    """What an encoder has read, for cross-attention: a feature for each place, and how many are real."""
+
+    features_BSD: Tensor
+    lengths_B: Tensor
+
+
 class Reading:
     """One pass over new words: where they stand, which keys they see, whether buffers may be written.
 
@@ -85,6 +92,11 @@ class Reading:
                 self._seen = (places[..., None] >= S)[:, None]
         return self._seen
 
+    def filled(self) -> Tensor | None:
+        """True where a slot holds a token, whoever looks at it: (B, 1, 1, S); None: all do."""
+        ends = [b + n for b, n in zip(self.before, self.lengths, strict=True)]
+        return None if min(ends) == self.keys else real_slots(torch.tensor(ends), self.keys, self.device)
+
     def real(self) -> Tensor:
         """``real_BT``: which columns are words."""
         lengths_B = torch.tensor(self.lengths, device=self.device)
@@ -115,3 +127,12 @@ class Reading:
             rows, columns = self.real().nonzero(as_tuple=True)
             self._slots = rows, columns, torch.tensor(self.before, device=self.device)[rows] + columns
         return self._slots
+
+
+def real_slots(lengths_B: Tensor, slots: int, device: torch.device) -> Tensor:
+    """Return True where a slot of a row is below the row's length: (B, 1, 1, S); a row of none looks at all.
+
+    A softmax over nothing is not a number, and what such a row gives is not looked at.
+    """
+    lengths_B = torch.where(lengths_B > 0, lengths_B, slots).to(device)
+    return (torch.arange(slots, device=device) < lengths_B[:, None])[:, None, None]

@@ -8,18 +8,25 @@ stacked in one matrix. `blocks.recurrent` has the same cells with the same weigh
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
+
+from nextword.blocks.roles import Role, Roles, roles_of
+from nextword.core.catalog import find
 
 CellState = tuple[Tensor, ...]  # (h_BH,) or, for the LSTM, (h_BH, c_BH): what a row remembers
 Gates = dict[str, Tensor]
 
 
 class Cell(nn.Module):
-    """What all cells have. A new cell needs `gates` and `forward`; its weights are made in ``__init__``."""
+    """What all cells have. A new cell needs `gates` and `forward`; its weights are made in ``__init__``.
 
+    The ways from the last state to the next are `Role.RECURRENT`: weight drop drops these.
+    """
+
+    roles: ClassVar[Roles] = {}
     parts: int = 1  # tensors of a state
 
     def __init__(self, inputs: int, hidden: int) -> None:
@@ -34,18 +41,15 @@ class Cell(nn.Module):
         """Read one word in each row."""
         raise NotImplementedError
 
-    def recurrent(self) -> dict[str, nn.Parameter]:
-        """The weights that lead from the last state to the next, by name: weight drop drops these."""
-        return {name: weight for name, weight in self.named_parameters() if name.startswith("h_to")}
-
     def reset(self) -> None:
         """New random weights: inputs keep their variance, the way from state to state keeps lengths."""
-        for name, weight in self.named_parameters():
-            if name.endswith("bias"):
+        for name, role in roles_of(self).items():
+            weight = self.get_parameter(name)
+            if role == Role.BIAS:
                 nn.init.zeros_(weight)
             else:
                 for block in torch.split(weight, self.hidden):  # gate by gate
-                    (nn.init.orthogonal_ if name.startswith("h_to") else nn.init.xavier_uniform_)(block)
+                    (nn.init.orthogonal_ if role == Role.RECURRENT else nn.init.xavier_uniform_)(block)
 
     def read(
         self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None = None
@@ -64,27 +68,27 @@ class Cell(nn.Module):
 
 
 class Activation(NamedTuple):
-    """A function of the vanilla RNN, and its slope told from its value."""
+    """A function of the vanilla RNN, and its slope told from its value; the slot "cell_activation"."""
 
     value: Callable[[Tensor], Tensor]
     value_: Callable[[Tensor], Tensor]  # in place
     slope: Callable[[Tensor], Tensor]
 
 
-ACTIVATIONS = {
-    "tanh": Activation(torch.tanh, torch.tanh_, lambda h: torch.addcmul(torch.ones_like(h), h, h, value=-1)),
-    "relu": Activation(torch.relu, torch.relu_, lambda h: (h > 0).to(h.dtype)),
-    "sigmoid": Activation(torch.sigmoid, torch.sigmoid_, lambda h: torch.addcmul(h, h, h, value=-1)),
-    "identity": Activation(lambda a: a, lambda a: a, torch.ones_like),
-}
+TANH = Activation(torch.tanh, torch.tanh_, lambda h: torch.addcmul(torch.ones_like(h), h, h, value=-1))
+RELU = Activation(torch.relu, torch.relu_, lambda h: (h > 0).to(h.dtype))
+SIGMOID = Activation(torch.sigmoid, torch.sigmoid_, lambda h: torch.addcmul(h, h, h, value=-1))
+IDENTITY = Activation(lambda a: a, lambda a: a, torch.ones_like)
 
 
 class RNNCell(Cell):
     """The vanilla recurrent network (Elman 1990). [IITD-1 "A Simple RNN Language Model"]"""
 
+    roles: ClassVar[Roles] = {"h_to_h": Role.RECURRENT}
+
     def __init__(self, inputs: int, hidden: int, activation: str = "tanh") -> None:
         super().__init__(inputs, hidden)
-        self.activation = ACTIVATIONS[activation]
+        self.activation: Activation = find("cell_activation", activation)
         self.x_to_h = nn.Linear(inputs, hidden)
         self.h_to_h = nn.Linear(hidden, hidden, bias=False)
         self.reset()
@@ -106,6 +110,7 @@ class LSTMCell(Cell):
     Jozefowicz et al. 2015), so that a new network remembers.
     """
 
+    roles: ClassVar[Roles] = {"h_to_gates": Role.RECURRENT}
     parts = 2
 
     def __init__(self, inputs: int, hidden: int) -> None:
@@ -146,6 +151,8 @@ class GRUCell(Cell):
     It resets h before the product. Libraries reset after it (`TorchGRUCell`), and call z what is 1 - u here.
     """
 
+    roles: ClassVar[Roles] = {"h_to_gates": Role.RECURRENT, "h_to_new": Role.RECURRENT}
+
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__(inputs, hidden)
         self.x_to_all = nn.Linear(inputs, 3 * hidden)  # to r, u and h̃
@@ -172,6 +179,8 @@ class GRUCell(Cell):
 
 class TorchGRUCell(Cell):
     """The gated recurrent unit as libraries have it: the reset gate acts after the product."""
+
+    roles: ClassVar[Roles] = {"h_to_gates": Role.RECURRENT}
 
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__(inputs, hidden)

@@ -1,4 +1,4 @@
-"""Dropout as language models use it: plain, locked, of weights and of whole words.
+"""Dropout as language models use it: plain, locked (the slot "dropout"), of weights and of whole words.
 
 Dropout: Srivastava et al. 2014. Locked: one mask for all positions of a row (Gal & Ghahramani 2016).
 Weight drop (DropConnect, Wan et al. 2013) and embedding drop as in the AWD-LSTM (Merity et al. 2017).
@@ -67,6 +67,3 @@ class WordDropout(nn.Module):
         if not self.training or self.share == 0:
             return x_TBE
         return x_TBE * mask((vocab_size,), self.share, x_TBE)[ids_TB][..., None]
-
-
-KINDS = {"locked": LockedDropout, "plain": Dropout}

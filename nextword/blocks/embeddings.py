@@ -1,19 +1,25 @@
-"""Words as vectors: the rows of one matrix, looked up by number.
+"""Tokens as vectors: the slot "embedding"; for now the rows of one matrix, looked up by id.
 
 [IITD-1 "A fixed-window neural Language Model": word embeddings e = E x, x one-hot; Bengio et al. 2003]
 """
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from nextword.blocks.roles import Role, Roles
 
 STD = 0.05  # of new vectors: small beside the weights, so that the first features are small too
 
 
 class Embedding(nn.Module):
-    """``weight_VE``: a vector for each word, and ``extra`` rows behind them for a family's own symbols."""
+    """``weight_VE``: a vector for each token, and ``extra`` rows behind them for a family's own symbols."""
+
+    roles: ClassVar[Roles] = {"weight_VE": Role.EMBEDDING}
 
     def __init__(self, vocab_size: int, width: int, extra: int = 0, std: float = STD) -> None:
         super().__init__()
@@ -26,5 +32,5 @@ class Embedding(nn.Module):
         nn.init.normal_(self.weight_VE, std=self.std)
 
     def forward(self, ids_BT: Tensor) -> Tensor:
-        """``x_BTE``, the vector of each word."""
+        """``x_BTE``, the vector of each token."""
         return F.embedding(ids_BT, self.weight_VE)

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+from nextword.blocks.roles import Role, Roles
 from nextword.blocks.shape import Shape
 from nextword.core.catalog import find
 
@@ -20,6 +21,7 @@ class FeedForward(nn.Module):
 
     phi: ClassVar[str] = "relu"  # slot "activation"
     ratio: ClassVar[float] = 4.0  # F / D
+    roles: ClassVar[Roles] = {"out": Role.OUT}
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -38,6 +40,7 @@ class GatedFeedForward(nn.Module):
 
     phi: ClassVar[str] = "sigmoid"  # slot "activation"
     ratio: ClassVar[float] = 8 / 3
+    roles: ClassVar[Roles] = {"out": Role.OUT}
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()

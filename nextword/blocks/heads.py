@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
 from nextword.blocks.losses import linear_cross_entropy, linear_log_probs
+from nextword.blocks.roles import Role, Roles
 from nextword.core import catalog
 
 
@@ -30,6 +33,7 @@ def make_head(
 class SoftmaxHead(nn.Module):
     """logits = x Uᵀ + b, then softmax over all V words."""
 
+    roles: ClassVar[Roles] = {"weight_VD": Role.HEAD, "bias_V": Role.BIAS}
     closed_V: Tensor
 
     def __init__(

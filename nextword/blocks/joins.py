@@ -1,69 +1,116 @@
-"""Connections between stacked layers, of any family: how what went into a layer goes on beside what came out.
+"""How the output of a layer joins the stream that the layer was read from.
 
 [IITD-2 "Is Vanishing/Exploding Gradient Just an RNN Problem?"]: direct connections let the gradient flow.
-Slot "connection": a class of (inputs, outputs) with ``width``, the size of what it gives.
+"Residual connections" [MAUSAM "Transformers (2017) Made Many Changes at Once!"]. A join is made from the
+width of the stream and the width of the output. The stream may be more than one vector a token (all earlier
+outputs, several lanes): a join says how it begins, what a layer reads of it and what is left in the end. The
+slot "connection" has the joins of stacked recurrent layers, "join" those of the parts of a Transformer.
 """
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
-CARRY = -2.0  # bias of a new highway gate: nearly closed, so that what came in goes on (Srivastava et al.)
+from nextword.blocks.roles import Role, Roles
 
 
-class PlainJoin(nn.Module):
-    """What came out, alone."""
+class Join(nn.Module):
+    """What all joins have; ``width`` is that of the stream after the layer."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
         self.width = outputs
 
-    def forward(self, x_BTD: Tensor, y_BTH: Tensor) -> Tensor:
-        """y."""
+    def begin(self, x_BTD: Tensor) -> Tensor:
+        """The stream before the first layer."""
+        return x_BTD
+
+    def look(self, stream: Tensor) -> Tensor:
+        """What a layer reads."""
+        return stream
+
+    def forward(self, stream: Tensor, y_BTH: Tensor) -> Tensor:
+        """The stream with the layer's output in it."""
+        raise NotImplementedError
+
+    def end(self, stream: Tensor) -> Tensor:
+        """What is left of the stream after the last layer."""
+        return stream
+
+
+class Plain(Join):
+    """x ← f(x): deep stacks of these hardly learn."""
+
+    def forward(self, stream: Tensor, y_BTH: Tensor) -> Tensor:
+        """The output alone."""
         return y_BTH
 
 
-class ResidualJoin(nn.Module):
-    """The identity connection preserves information by default (He et al. 2015)."""
+class Residual(Join):
+    """x ← x + f(x): the identity connection preserves information by default (He et al. 2015)."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__()
-        self.width = outputs
+        super().__init__(inputs, outputs)
         self.fit = fitting(inputs, outputs)
 
-    def forward(self, x_BTD: Tensor, y_BTH: Tensor) -> Tensor:
-        """y = F(x) + x."""
-        return y_BTH + self.fit(x_BTD)
+    def forward(self, stream: Tensor, y_BTH: Tensor) -> Tensor:
+        """Added."""
+        return self.fit(stream) + y_BTH
 
 
-class DenseJoin(nn.Module):
-    """Every layer sees what all earlier layers gave (DenseNet, Huang et al. 2017)."""
+class Dense(Join):
+    """x ← [x; f(x)]: every layer sees what all earlier layers gave (DenseNet, Huang et al. 2017)."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__()
+        super().__init__(inputs, outputs)
         self.width = inputs + outputs
 
-    def forward(self, x_BTD: Tensor, y_BTH: Tensor) -> Tensor:
-        """[x; F(x)]: x itself holds what the layers before gave."""
-        return torch.cat([x_BTD, y_BTH], dim=-1)
+    def forward(self, stream: Tensor, y_BTH: Tensor) -> Tensor:
+        """Side by side: the stream itself holds what the layers before gave."""
+        return torch.cat([stream, y_BTH], dim=-1)
 
 
-class HighwayJoin(nn.Module):
-    """A dynamic gate chooses between the identity and the layer (Srivastava et al. 2015)."""
+class ReZero(Residual):
+    """x ← x + α f(x), α = 0 at first: every layer begins as nothing (Bachlechner et al. 2020)."""
+
+    roles: ClassVar[Roles] = {"alpha": Role.SCALE}
 
     def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__()
-        self.width = outputs
-        self.fit = fitting(inputs, outputs)
-        self.gate = nn.Linear(inputs, outputs)
-        nn.init.constant_(self.gate.bias, CARRY)
+        super().__init__(inputs, outputs)
+        self.alpha = nn.Parameter(torch.zeros(()))
 
-    def forward(self, x_BTD: Tensor, y_BTH: Tensor) -> Tensor:
-        """y = T(x) ∘ F(x) + (1 - T(x)) ∘ x, T(x) = σ(W_T x + b_T)."""
-        return torch.lerp(self.fit(x_BTD), y_BTH, torch.sigmoid(self.gate(x_BTD)))
+    def forward(self, stream: Tensor, y_BTH: Tensor) -> Tensor:
+        """As much as α lets in."""
+        return torch.addcmul(self.fit(stream), y_BTH, self.alpha.to(y_BTH.dtype))
+
+
+class Highway(Residual):
+    """x ← (1 - t) ∘ x + t ∘ f(x), t = σ(x W + b): the stream says what passes (Srivastava et al. 2015)."""
+
+    roles: ClassVar[Roles] = {"gate": Role.GATE}
+    bias: ClassVar[float] = -1.0  # b of a new gate: most of the stream passes
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(inputs, outputs)
+        self.gate = nn.Linear(inputs, outputs)
+        nn.init.constant_(self.gate.bias, self.bias)
+
+    def forward(self, stream: Tensor, y_BTH: Tensor) -> Tensor:
+        """A mixture, number by number."""
+        x_BTH: Tensor = self.fit(stream)
+        t_BTH = torch.sigmoid(self.gate(stream))
+        return torch.lerp(x_BTH, y_BTH.to(x_BTH.dtype), t_BTH.to(x_BTH.dtype))
+
+
+class NarrowHighway(Highway):
+    """A highway whose new gates are nearly closed, as between stacked recurrent layers."""
+
+    bias = -2.0
 
 
 def fitting(inputs: int, outputs: int) -> nn.Module:
-    """The identity where sizes agree, else a projection, as He et al. do where they change."""
+    """The identity where widths agree, else a projection, as He et al. do where they change."""
     return nn.Identity() if inputs == outputs else nn.Linear(inputs, outputs, bias=False)

@@ -3,20 +3,27 @@
 [IITD-1 "Training a RNN Language Model": cross-entropy of the next word.] With many words the logits are the
 largest thing a model makes, and they are only needed for a moment: here some rows at a time are computed,
 overwritten by their gradient, multiplied into the gradients of x and W, and forgotten. Sums are in float32.
+
+The elementwise pass over rows of logits is written in torch's words for any type and device, and by compiled
+kernels for float32 and bfloat16 in main memory; the two are interchangeable. Rows are shared out to as many
+threads as torch uses, always in the same way. For log p alone torch is as fast, and no compiler is loaded.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
 from torch import Tensor
-
-from nextword.blocks import loss_rows
+from torch.nn import functional as F
 
 HELD = 12_000_000  # logits that are held at once: large enough for good products, small enough to stay near
 FUSED_FROM = 1024  # with fewer words the plain way is as fast
+_SHARED_FROM = 1 << 20  # logits; fewer are one thread's work
+_NEAR = 1 << 20  # logits that stay in the cache while they are read several times
 _scratch = threading.local()
 
 
@@ -65,7 +72,7 @@ def linear_log_probs(x_ND: Tensor, weight_VD: Tensor, bias_V: Tensor, targets_N:
     logp_N = torch.empty(len(x_ND), dtype=_sum_type(x_ND), device=x_ND.device)
     for rows in _chunks(len(x_ND), len(bias_V)):
         logits_CV = _logits(x_ND[rows], weight_VD)
-        logp_N[rows] = loss_rows.log_probs(logits_CV, bias_V, targets_N[rows])
+        logp_N[rows] = row_log_probs(logits_CV, bias_V, targets_N[rows])
     return logp_N
 
 
@@ -107,7 +114,7 @@ class _Gradients:
         """One chunk; returns its Σ log p."""
         x_CD = self.x_ND[rows]
         logits_CV = _logits(x_CD, self.weight_VD)
-        logp_C, scale_C = loss_rows.gradients(logits_CV, self.bias_V, targets_C, self.of_bias_V)
+        logp_C, scale_C = row_gradients(logits_CV, self.bias_V, targets_C, self.of_bias_V)
         # Every row is s (p - one-hot): the 1/s goes to the smaller side of the products.
         scale_C1 = scale_C[:, None]
         torch.mm(logits_CV, self.weight_VD, out=self.of_x_ND[rows])
@@ -172,3 +179,90 @@ def _above_mean(x_ND: Tensor, weight_VD: Tensor, bias_V: Tensor, targets_N: Tens
     bias_V = torch.where(possible_V, bias_V, 0.0)
     above_ND = weight_VD[targets_N] - mean_D
     return (x_ND.to(above_ND.dtype) * above_ND).sum() + (bias_V[targets_N] - share_V @ bias_V).sum()
+
+
+def row_log_probs(logits_CV: Tensor, bias_V: Tensor, targets_C: Tensor) -> Tensor:
+    """log p of each row's target, some rows at a time; the logits may be overwritten."""
+    logp_C = torch.empty(len(logits_CV), dtype=bias_V.dtype, device=bias_V.device)
+    size = max(1, _NEAR // len(bias_V))
+    for at in range(0, len(logits_CV), size):
+        rows = slice(at, at + size)
+        biased_RV = logits_CV[rows].to(bias_V.dtype).add_(bias_V)
+        logp_C[rows] = -F.cross_entropy(biased_RV, targets_C[rows], reduction="none")
+    return logp_C
+
+
+def row_gradients(
+    logits_CV: Tensor, bias_V: Tensor, targets_C: Tensor, of_bias_V: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Each row becomes s (p - one-hot); returns log p of the targets and 1/s.
+
+    The gradient of the bias, Σ (p - one-hot), is added to ``of_bias_V``.
+    """
+    if not _has_kernel(logits_CV, bias_V):
+        return plain_row_gradients(logits_CV, bias_V, targets_C, of_bias_V)
+    from nextword.blocks import loss_kernels
+
+    is_half = logits_CV.dtype == torch.bfloat16
+    kernel = loss_kernels.gradients16 if is_half else loss_kernels.gradients
+    logp_C, scale_C = torch.empty(len(logits_CV)), torch.empty(len(logits_CV))
+    parts = _parts(logits_CV)
+    sums = [of_bias_V, *(torch.zeros_like(of_bias_V) for _ in parts[1:])]
+    _share(kernel, [
+        (logits_CV[rows], bias_V, targets_C[rows], logp_C[rows], scale_C[rows], part_V)
+        for rows, part_V in zip(parts, sums, strict=True)
+    ])  # fmt: skip
+    for part_V in sums[1:]:
+        of_bias_V += part_V
+    return logp_C, scale_C
+
+
+def plain_row_log_probs(logits_CV: Tensor, bias_V: Tensor, targets_C: Tensor) -> Tensor:
+    """`row_log_probs` in torch's words."""
+    logits_CV = logits_CV.to(bias_V.dtype) + bias_V
+    return logits_CV.gather(1, targets_C[:, None])[:, 0] - torch.logsumexp(logits_CV, dim=-1)
+
+
+def plain_row_gradients(
+    logits_CV: Tensor, bias_V: Tensor, targets_C: Tensor, of_bias_V: Tensor
+) -> tuple[Tensor, Tensor]:
+    """`row_gradients` in torch's words."""
+    biased_CV, target_C1 = logits_CV.to(bias_V.dtype) + bias_V, targets_C[:, None]
+    top_C1 = biased_CV.amax(dim=-1, keepdim=True)
+    e_CV = torch.exp(biased_CV - top_C1)
+    sum_C1 = e_CV.sum(dim=-1, keepdim=True)
+    logp_C1 = biased_CV.gather(1, target_C1) - top_C1 - torch.log(sum_C1)
+    e_CV.scatter_add_(1, target_C1, -sum_C1)
+    of_bias_V += (e_CV / sum_C1).sum(dim=0)
+    logits_CV.copy_(e_CV)
+    return logp_C1[:, 0], 1 / sum_C1[:, 0]
+
+
+def _has_kernel(logits_CV: Tensor, bias_V: Tensor) -> bool:
+    is_known = logits_CV.dtype in (torch.float32, torch.bfloat16) and bias_V.dtype == torch.float32
+    return is_known and logits_CV.device.type == "cpu"
+
+
+def _parts(logits_CV: Tensor) -> list[slice]:
+    """The rows of each thread."""
+    count = torch.get_num_threads() if logits_CV.numel() >= _SHARED_FROM else 1
+    size = max(1, -(-len(logits_CV) // count))
+    return [slice(at, at + size) for at in range(0, max(1, len(logits_CV)), size)]
+
+
+def _share(kernel: Callable[..., None], calls: list[tuple[Tensor, ...]]) -> None:
+    """Run the calls side by side; the first one here."""
+    first, *others = [tuple(map(_array, call)) for call in calls]
+    if not others:
+        return kernel(*first)
+    with ThreadPoolExecutor(len(others)) as pool:
+        running = [pool.submit(kernel, *call) for call in others]
+        kernel(*first)
+        for future in running:
+            future.result()
+    return None
+
+
+def _array(tensor: Tensor) -> Any:
+    """A tensor's memory as NumPy sees it; bfloat16 as int16."""
+    return (tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor).numpy()

@@ -6,15 +6,20 @@ Zhang & Sennrich 2019. A norm is made from the width, whether it has a bias, and
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nextword.blocks.rms import rms_norm
+from nextword.blocks.roles import Role, Roles
 
 
 class LayerNorm(nn.Module):
     """y = g ∘ (x - mean) / sqrt(variance + eps) + b, over the features."""
+
+    roles: ClassVar[Roles] = {"gain_D": Role.NORM, "bias_D": Role.BIAS}
 
     def __init__(self, width: int, bias: bool = True, eps: float = 1e-5) -> None:
         super().__init__()
@@ -29,6 +34,8 @@ class LayerNorm(nn.Module):
 
 class RMSNorm(nn.Module):
     """y = g ∘ x / sqrt(mean(x²) + eps): no mean taken away, no bias."""
+
+    roles: ClassVar[Roles] = {"gain_D": Role.NORM}
 
     def __init__(self, width: int, bias: bool = True, eps: float = 1e-5) -> None:
         super().__init__()

@@ -7,9 +7,12 @@ scores of attention. A position is the number of words before a word in its wind
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
+from nextword.blocks.roles import Role, Roles
 from nextword.blocks.shape import Shape
 
 Places = slice | Tensor  # of the words read: the same in all rows, or positions_BT
@@ -53,6 +56,8 @@ class Sinusoidal(NoPosition):
 class Learned(NoPosition):
     """A learnt vector for each place of the window, added (GPT-2)."""
 
+    roles: ClassVar[Roles] = {"table_WD": Role.POSITION}
+
     def __init__(self, shape: Shape) -> None:
         super().__init__(shape)
         self.table_WD = nn.Parameter(torch.empty(shape.context, shape.width).normal_(std=0.02))
@@ -95,10 +100,10 @@ class ALiBi(NoPosition):
         self.register_buffer("slopes_N11", slopes_N[:, None, None], persistent=False)
 
     def bias(self, places: Places, keys: int) -> Tensor | None:
-        """-slope · distance."""
+        """-slope · distance, to tokens on either side."""
         S = torch.arange(keys, device=self.slopes_N11.device)
         queries = torch.arange(places.start, places.stop) if isinstance(places, slice) else places[:, None]
-        return self.slopes_N11 * (S - queries.to(S.device)[..., None])
+        return self.slopes_N11 * -(S - queries.to(S.device)[..., None]).abs()
 
 
 def _angles(context: int, pairs: int, base: float) -> Tensor:

@@ -6,12 +6,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes and names of parts; a part reads what it needs."""
+    """Sizes and names of parts; a part reads what it needs.
+
+    ``index`` is the layer that a part is made for, from 0, and ``different`` what a layer has that others
+    have not: index -> field -> value.
+    """
 
     width: int  # D
     layers: int  # L
@@ -30,4 +36,13 @@ class Shape:
     ffn: str = "relu"
     join: str = "residual"
     block: str = "serial"
+    stack: str = "plain"
     base: float = 1e4  # of rotary and sinusoidal positions
+    causal: bool = True  # a token sees those before it alone; else all of its row
+    source_width: int = 0  # of the features that cross-attention looks at; 0: as wide as the stream
+    index: int = 0
+    different: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+
+    def at(self, index: int) -> Shape:
+        """The shape of one layer."""
+        return replace(self, index=index, **self.different.get(index, {}))

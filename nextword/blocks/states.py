@@ -1,16 +1,19 @@
 """States as nested tuples of tensors whose rows are the batch: begin, take, join and reset rows.
 
-h(0) is the initial hidden state [IITD-1 "A Simple RNN Language Model"]: zero, or learnt like a weight.
+h(0) is the initial hidden state [IITD-1 "A Simple RNN Language Model"]: zero, or learnt like a weight; the
+slot "initial".
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from nextword.blocks.roles import Role, Roles
 
 State = Any  # nested tuples of tensors, the batch first in each
 
@@ -94,6 +97,8 @@ class ZeroStart(nn.Module):
 class LearnedStart(nn.Module):
     """A state of its own, learnt like any weight."""
 
+    roles: ClassVar[Roles] = {"parts_H": Role.STATE}
+
     def __init__(self, hidden: int, parts: int) -> None:
         super().__init__()
         self.parts_H = nn.ParameterList(nn.Parameter(torch.zeros(hidden)) for _ in range(parts))
@@ -101,6 +106,3 @@ class LearnedStart(nn.Module):
     def forward(self, batch: int) -> tuple[Tensor, ...]:
         """Rows that have read nothing."""
         return tuple(part_H.expand(batch, -1) for part_H in self.parts_H)
-
-
-STARTS = {"zero": ZeroStart, "learned": LearnedStart}

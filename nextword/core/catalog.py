@@ -69,12 +69,29 @@ SLOTS: dict[str, dict[str, str]] = {
         "gru-torch": "nextword.blocks.recurrent:TorchGRU",
         "mingru": "nextword.blocks.recurrent:MinGRU",
     },
-    # Between stacked recurrent layers: classes of (inputs, outputs).
+    # What the vanilla recurrent cell does to its sum: a `blocks.cells.Activation`.
+    "cell_activation": {
+        "tanh": "nextword.blocks.cells:TANH",
+        "relu": "nextword.blocks.cells:RELU",
+        "sigmoid": "nextword.blocks.cells:SIGMOID",
+        "identity": "nextword.blocks.cells:IDENTITY",
+    },
+    # The state of a recurrent layer before the first token: classes of (hidden, parts).
+    "initial": {
+        "zero": "nextword.blocks.states:ZeroStart",
+        "learned": "nextword.blocks.states:LearnedStart",
+    },
+    # Dropout between recurrent layers: classes of (share).
+    "dropout": {
+        "locked": "nextword.blocks.dropout:LockedDropout",
+        "plain": "nextword.blocks.dropout:Dropout",
+    },
+    # Between stacked recurrent layers: a `blocks.joins.Join` of (inputs, outputs).
     "connection": {
-        "plain": "nextword.blocks.joins:PlainJoin",
-        "residual": "nextword.blocks.joins:ResidualJoin",
-        "dense": "nextword.blocks.joins:DenseJoin",
-        "highway": "nextword.blocks.joins:HighwayJoin",
+        "plain": "nextword.blocks.joins:Plain",
+        "residual": "nextword.blocks.joins:Residual",
+        "dense": "nextword.blocks.joins:Dense",
+        "highway": "nextword.blocks.joins:NarrowHighway",
     },
     "activation": {
         "relu": "nextword.blocks.activations:relu",
@@ -89,7 +106,10 @@ SLOTS: dict[str, dict[str, str]] = {
         "tanh": "nextword.blocks.activations:tanh",
         "identity": "nextword.blocks.activations:identity",
     },
-    "embedding": {},
+    # Tokens as vectors: classes of (vocab_size, width, extra), with the `weight_VE` that a head may share.
+    "embedding": {
+        "table": "nextword.blocks.embeddings:Embedding",
+    },
     # Memories beside a model: objects with the protocol of `mixtures.memory.Kind`.
     "memory": {
         "cache": "nextword.mixtures.cache:CACHE",
@@ -115,8 +135,8 @@ SLOTS: dict[str, dict[str, str]] = {
         "none": "nextword.blocks.norms:NoNorm",
     },
     "norm_place": {
-        "pre": "nextword.blocks.stacks:PreNorm",
-        "post": "nextword.blocks.stacks:PostNorm",
+        "pre": "nextword.blocks.block:PreNorm",
+        "post": "nextword.blocks.block:PostNorm",
     },
     "qk_norm": {
         "none": "nextword.blocks.attention:NoQKNorm",
@@ -141,18 +161,52 @@ SLOTS: dict[str, dict[str, str]] = {
     "mixer": {
         "attention": "nextword.blocks.attention:Attention",
     },
+    # What a decoder looks at its source by.
+    "cross": {
+        "attention": "nextword.blocks.attention:CrossAttention",
+    },
+    # How a part joins the stream: a `blocks.joins.Join` of (width, width).
     "join": {
-        "residual": "nextword.blocks.residuals:Residual",
-        "plain": "nextword.blocks.residuals:Plain",
-        "rezero": "nextword.blocks.residuals:ReZero",
-        "highway": "nextword.blocks.residuals:Highway",
+        "residual": "nextword.blocks.joins:Residual",
+        "plain": "nextword.blocks.joins:Plain",
+        "rezero": "nextword.blocks.joins:ReZero",
+        "highway": "nextword.blocks.joins:Highway",
     },
     "block": {
-        "serial": "nextword.blocks.stacks:Block",
+        "serial": "nextword.blocks.block:Block",
+    },
+    # Which layers there are and how often each is applied: a `blocks.stack.Stack`.
+    "stack": {
+        "plain": "nextword.blocks.stack:Stack",
     },
     "init": {
         "zero": "nextword.blocks.weights:zero",
         "gpt2": "nextword.blocks.weights:gpt2",
+    },
+    # Rules for an update: functions (network, settings) -> a list of `training.optimizers.Rule`.
+    "optimizer": {
+        "sgd": "nextword.training.optimizers:sgd",
+        "adamw": "nextword.training.optimizers:adamw",
+        "muon": "nextword.training.optimizers:muon",
+    },
+    # How the learning rate falls: functions of the share of the decay that is over, from 1 at 0.
+    "schedule": {
+        "cosine": "nextword.training.schedules:cosine",
+        "linear": "nextword.training.schedules:linear",
+        "sqrt": "nextword.training.schedules:sqrt",
+        "constant": "nextword.training.schedules:constant",
+        "plateau": "nextword.training.schedules:constant",  # it falls by what is measured
+    },
+    # What training reads at a time: a `Batches` of (ids, documents, carry, batch, length, seed).
+    "batches": {
+        "columns": "nextword.data.batches.stream:Columns",
+        "windows": "nextword.data.batches.windows:Windows",
+        "sentences": "nextword.data.batches.sentences:Sentences",
+    },
+    # Types of products: what `torch.autocast` is told.
+    "precision": {
+        "fp32": "torch:float32",
+        "bf16": "torch:bfloat16",
     },
     # Ways to look inside a model: classes of the shape `probe.looking.Probe`.
     "probe": {
@@ -204,6 +258,11 @@ def names(slot: str) -> list[str]:
     return [*own, *sorted(set(_plugins(slot)) - set(own))]
 
 
+def has(slot: str, name: str) -> bool:
+    """Whether a slot has this name; nothing is imported."""
+    return name in _slot(slot) or name in _plugins(slot)
+
+
 def find_path(slot: str, name: str) -> str:
     """The "module:attribute" of a name; an unknown name is an error that suggests the nearest."""
     own = _slot(slot)
@@ -232,12 +291,17 @@ def find_module(slot: str, name: str) -> ModuleType:
 
 def unknown(sentence: str, name: str, allowed: Iterable[str]) -> str:
     """``sentence``, the nearest of the allowed names, and all of them."""
+    return f"{sentence}; {suggestion(name, allowed)}"
+
+
+def suggestion(name: str, allowed: Iterable[str]) -> str:
+    """The nearest of the allowed names, and all of them."""
     allowed = list(allowed)
     guess = nearest(name, allowed)
     hint = f"did you mean '{guess}'? " if guess else ""
     if not allowed:
-        return f"{sentence}; there is none to choose from"
-    return f"{sentence}; {hint}{'There' if hint else 'there'} are: {', '.join(allowed)}"
+        return "there is none to choose from"
+    return f"{hint}{'There' if hint else 'there'} are: {', '.join(allowed)}"
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str | None:

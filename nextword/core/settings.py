@@ -1,11 +1,68 @@
-"""The root of all settings: frozen, and an unknown key is an error, never a silent default."""
+"""The root of all settings, and the type of a setting that names a part.
+
+Settings are frozen, and an unknown key is an error, never a silent default. ``head: Slot["head"]`` is a
+setting whose value is a name of the catalog's slot: ours, or one that another package adds.
+"""
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, core_schema
+
+from nextword.core import catalog
 
 
 class Settings(BaseModel):
     """A group of settings. Default, help and limits sit on one line, next to what they set."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a value may be: a name of a slot, or one of a few words beside them, such as "auto".
+
+    The name is looked up when a value is checked, so that a part registered later counts too; the part itself
+    is not imported.
+    """
+
+    slot: str
+    extra: tuple[str, ...] = ()
+
+    def names(self) -> list[str]:
+        """Everything that is allowed now."""
+        return [*self.extra, *catalog.names(self.slot)]
+
+    def check(self, name: str) -> str:
+        """The name itself, or an error that says what is allowed."""
+        if name in self.extra or catalog.has(self.slot, name):
+            return name
+        raise ValueError(catalog.suggestion(name, self.names()))
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: Any) -> dict[str, Any]:
+        return {**handler(schema), "enum": self.names()}
+
+
+if TYPE_CHECKING:
+    Slot: Any  # a type checker would take the slot's name for the name of a type
+else:
+
+    class Slot:
+        """``Slot["head"]``: a string, the name of a part; ``Slot["batches", "auto"]``: a name, or "auto"."""
+
+        def __class_getitem__(cls, names: str | tuple[str, ...]) -> Any:
+            slot, *extra = (names,) if isinstance(names, str) else names
+            return Annotated[str, Choice(slot, tuple(extra))]
+
+
+def allowed(field: FieldInfo) -> Sequence[str]:
+    """The names that a setting takes; empty where it does not choose a part."""
+    return next((each.names() for each in field.metadata if isinstance(each, Choice)), [])

@@ -1,6 +1,6 @@
 """From settings to the sizes of a Transformer; parts that cannot go together say so here, in one sentence.
 
-The parts themselves are named in the catalog and made in `blocks.stacks`.
+The parts themselves are named in the catalog and made in `blocks.stack` and `blocks.block`.
 """
 
 from __future__ import annotations
@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from nextword.blocks.shape import Shape
-from nextword.core.catalog import find, names, unknown
+from nextword.core.catalog import find
 from nextword.core.errors import ConfigError
 
-PARTS = {  # setting -> slot
-    "position": "position",
+PARTS = {  # setting -> field of a shape, where a layer may differ from the others
     "norm": "norm",
     "norm_place": "norm_place",
     "qk_norm": "qk_norm",
@@ -20,23 +19,13 @@ PARTS = {  # setting -> slot
     "mixer": "mixer",
     "connections": "join",
     "block": "block",
-    "init": "init",
 }
 HEAD_SIZE = 64  # of heads that are chosen
 ROUND = 8  # an inner width that is chosen is a multiple of this
 
 
-def check_names(settings: Any) -> None:
-    """Every part that a setting names is in the catalog."""
-    for setting, slot in PARTS.items():
-        name = getattr(settings, setting)
-        if name not in names(slot):
-            raise ConfigError(unknown(f"'model.{setting}' is '{name}'", name, names(slot)))
-
-
 def shape_of(settings: Any) -> Shape:
     """The sizes, with everything chosen that was left open."""
-    check_names(settings)
     heads = settings.heads or chosen_heads(settings.hidden)
     head_size = settings.head_size or _head_size(settings.hidden, heads)
     kv_heads = settings.kv_heads or heads
@@ -53,7 +42,7 @@ def shape_of(settings: Any) -> Shape:
         heads=heads,
         kv_heads=kv_heads,
         head_size=head_size,
-        inner=settings.inner or _inner(settings),
+        inner=settings.inner or _inner(settings.hidden, settings.ffn),
         context=settings.context,
         bias=settings.bias,
         dropout=settings.dropout,
@@ -65,7 +54,9 @@ def shape_of(settings: Any) -> Shape:
         ffn=settings.ffn,
         join=settings.connections,
         block=settings.block,
+        stack=settings.stack,
         base=settings.base,
+        different=_different(settings),
     )
 
 
@@ -106,9 +97,20 @@ def _check_joins(settings: Any) -> None:
         )
 
 
-def _inner(settings: Any) -> int:
+def _different(settings: Any) -> dict[int, dict[str, Any]]:
+    """What single layers have in place of the common parts, as fields of a shape."""
+    found: dict[int, dict[str, Any]] = {}
+    for index in range(settings.layers):
+        if parts := settings.parts_at(index):
+            found[index] = {PARTS[setting]: name for setting, name in parts.items()}
+            if "ffn" in parts and not settings.inner:
+                found[index]["inner"] = _inner(settings.hidden, parts["ffn"])
+    return found
+
+
+def _inner(hidden: int, ffn: str) -> int:
     """4 D, or 8/3 D for gated parts, rounded up."""
-    exact = int(settings.hidden * find("ffn", settings.ffn).ratio)
+    exact = int(hidden * find("ffn", ffn).ratio)
     return -(-exact // ROUND) * ROUND
 
 

@@ -5,8 +5,9 @@ How it learns is the trainer's affair (`training`): the families differ in their
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 from torch import Tensor
@@ -14,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from nextword.core.contracts import LanguageModel, Tokenizer
 from nextword.core.errors import DamagedError
-from nextword.core.settings import Settings
+from nextword.core.settings import Settings, Slot
 from nextword.models.ladders import ladder
 from nextword.models.network import Network, NeuralLanguageModel
 from nextword.models.training import NeuralTrainSettings
@@ -28,9 +29,29 @@ class NeuralSettings(Settings):
     """What every neural family has; each adds its own."""
 
     carry: bool = Field(True, description="the state goes on from line to line within a document")
-    head: Literal["softmax", "adaptive"] = Field("softmax", description="output layer")
+    head: Slot["head"] = Field("softmax", description="output layer")
+    embedding_kind: Slot["embedding"] = Field("table", description="tokens as vectors: slot embedding")
     tied: bool = Field(True, description="input and output share one embedding matrix")
     dropout: float = Field(0.0, ge=0, lt=1, description="share of the features dropped between layers")
+
+
+class ScaledSettings(NeuralSettings):
+    """Families whose words and features are scaled, so that few steps of AdamW teach much.
+
+    √E on the way in: Vaswani et al. 2017. On the way out: a step of AdamW is the same for small and large
+    numbers, so features within [-1, 1] before small vectors would need many steps to move the scores.
+    """
+
+    scaling: Literal["quick", "none"] = Field(
+        "quick", description="quick: words and features scaled for few steps of adamw; none: for sgd"
+    )
+    feature_scale: ClassVar[float] = 45.0  # of "quick", where a word's vector is a single number
+
+    def scales(self, embedding: int) -> tuple[float, float]:
+        """For words and features; vectors of more numbers need less."""
+        if self.scaling == "none":
+            return 1.0, 1.0
+        return math.sqrt(embedding), self.feature_scale / math.sqrt(embedding)
 
 
 class NeuralFamily:

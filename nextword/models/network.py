@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 import numpy as np
 import torch
@@ -42,7 +42,7 @@ class Head(Protocol):
 class Network(nn.Module):
     """Words in, features out. A subclass sets the attributes and has `start` and `read`."""
 
-    kind = "network"  # which of the architectures that can be looked into: recurrent, transformer, window
+    kind: ClassVar[str] = "network"  # what probes know it by: recurrent, transformer, window
     vocab_size: int
     width: int  # D, the size of a feature
     context: int | None  # how many words before a word are looked at; None: no limit

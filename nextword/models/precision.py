@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from nextword.blocks.recurrent import LSTM
+from nextword.core.catalog import find
 from nextword.core.errors import ConfigError
 from nextword.core.task import Ranks
 from nextword.models.network import Network, device_of
@@ -64,7 +65,8 @@ def faster_type(network: nn.Module) -> str:
 
 def dtype_of(name: str) -> torch.dtype:
     """torch's type of a name that `choose` has given."""
-    return {"fp32": torch.float32, "bf16": torch.bfloat16}[name]
+    dtype: torch.dtype = find("precision", name)
+    return dtype
 
 
 def _check(name: str) -> None:

@@ -7,23 +7,22 @@ Dropout as in Zaremba et al. 2014 and Merity et al. 2017 (AWD-LSTM); tied embedd
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, cast
 
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from nextword.blocks.cells import Cell
-from nextword.blocks.dropout import KINDS, WordDropout
-from nextword.blocks.embeddings import Embedding
+from nextword.blocks.dropout import WordDropout
 from nextword.blocks.heads import make_head
-from nextword.blocks.states import STARTS, State, reset
+from nextword.blocks.states import State, reset
 from nextword.core.catalog import find
 from nextword.core.contracts import START, UNKNOWN, refuse_source
 from nextword.core.errors import ConfigError
-from nextword.models.family import NeuralFamily
+from nextword.core.settings import Slot
+from nextword.models.family import NeuralFamily, ScaledSettings
 from nextword.models.network import Network
-from nextword.models.scaling import ScaledSettings
 
 
 class RecurrentSettings(ScaledSettings):
@@ -32,13 +31,11 @@ class RecurrentSettings(ScaledSettings):
     layers: int = Field(2, ge=1, le=64, description="stacked recurrent layers L")
     hidden: int = Field(256, ge=1, le=2**16, description="size H of a layer's state")
     embedding: int = Field(0, ge=0, le=2**16, description="size E of a word's vector; 0: as hidden")
-    connections: Literal["plain", "residual", "dense", "highway"] = Field(
-        "plain", description="between stacked layers: slot connection"
-    )
-    initial: Literal["zero", "learned"] = Field("zero", description="the state before the first word")
+    connections: Slot["connection"] = Field("plain", description="between stacked layers: slot connection")
+    initial: Slot["initial"] = Field("zero", description="the state before the first word")
     dropout_embedding: float = Field(0.0, ge=0, lt=1, description="share of the words' features dropped")
     dropout_words: float = Field(0.0, ge=0, lt=1, description="share of the vocabulary dropped in a batch")
-    dropout_kind: Literal["locked", "plain"] = Field(
+    dropout_kind: Slot["dropout"] = Field(
         "locked", description="locked: the same features at all positions of a row"
     )
     bidirectional: bool = Field(False, description="refused: it would see the word it has to predict")
@@ -67,7 +64,7 @@ class RNNSettings(GatedSettings):
     """The vanilla network."""
 
     feature_scale: ClassVar[float] = 34.0
-    activation: Literal["tanh", "relu", "sigmoid", "identity"] = Field("tanh", description="σ of the cell")
+    activation: Slot["cell_activation"] = Field("tanh", description="σ of the cell")
 
     def cell_options(self) -> dict[str, Any]:
         """Its σ."""
@@ -85,11 +82,11 @@ class RecurrentNetwork(Network):
         embedding = settings.embedding or settings.hidden
         self.vocab_size, self.carries = vocab_size, settings.carry
         self.scale_words, self.scale_features = settings.scales(embedding)
-        self.embedding = Embedding(vocab_size, embedding)
+        self.embedding = find("embedding", settings.embedding_kind)(vocab_size, embedding)
         self.layers, self.joins, width = _stack(name, settings, embedding)
-        begin = STARTS[settings.initial]
+        begin = find("initial", settings.initial)
         self.starts = nn.ModuleList(begin(settings.hidden, cast(Cell, cell).parts) for cell in self.layers)
-        drop = KINDS[settings.dropout_kind]
+        drop = find("dropout", settings.dropout_kind)
         self.drop_words = WordDropout(settings.dropout_words)
         self.drop_embedding = drop(settings.dropout_embedding)
         self.drop = drop(settings.dropout)

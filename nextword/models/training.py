@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from nextword.core.settings import Slot
 from nextword.core.training import TrainSettings
 from nextword.models.choices import Bptt, Forcing, parse_bptt, parse_forcing
 
@@ -23,13 +24,13 @@ class NeuralTrainSettings(TrainSettings):
     length: int = Field(
         0, ge=0, le=2**20, description="positions T of a row; 0: the model's context, else 64"
     )
-    batches: Literal["auto", "columns", "windows", "sentences"] = Field(
+    batches: Slot["batches", "auto"] = Field(
         "auto",
         description="columns: the state is carried from batch to batch; windows: blocks at chance offsets; "
         "sentences: whole short documents; auto: by model and text",
     )
     accumulate: int = Field(1, ge=1, le=2**16, description="batches whose gradients are added for one update")
-    optimizer: Literal["sgd", "adamw", "muon"] = Field(
+    optimizer: Slot["optimizer"] = Field(
         "adamw", description="muon: for matrices between hidden layers, adamw for the rest"
     )
     rate: float = Field(2e-3, gt=0, le=1e3, description="highest learning rate")
@@ -38,7 +39,7 @@ class NeuralTrainSettings(TrainSettings):
     )
     betas: tuple[float, float] = Field((0.9, 0.99), description="memory of adamw: gradients, their squares")
     momentum: float = Field(0.0, ge=0, lt=1, description="of sgd")
-    schedule: Literal["cosine", "linear", "sqrt", "constant", "plateau"] = Field(
+    schedule: Slot["schedule"] = Field(
         "cosine",
         description="how the rate falls; sqrt: 1 - sqrt; plateau: where the held-out text gets no better",
     )
@@ -75,7 +76,7 @@ class NeuralTrainSettings(TrainSettings):
     on_nan: Literal["stop", "skip"] = Field(
         "stop", description="a loss that is no number: stop, or leave the batch out and go on"
     )
-    precision: Literal["auto", "fp32", "bf16"] = Field(
+    precision: Slot["precision", "auto"] = Field(
         "auto", description="of products; auto: what is faster on this machine; sums are always fp32"
     )
     threads: int = Field(0, ge=0, le=4096, description="0: the processors we may use")

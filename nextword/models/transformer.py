@@ -7,7 +7,7 @@ ReLU², parts that give nothing at first. GPT-2 and Llama are other settings of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -15,13 +15,13 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from nextword.blocks.cache import Reading
-from nextword.blocks.embeddings import Embedding
 from nextword.blocks.heads import make_head
 from nextword.blocks.layout import lay_out
-from nextword.blocks.stacks import Stack
+from nextword.blocks.stack import Stack
 from nextword.blocks.states import join_rows, take_rows
 from nextword.core.catalog import find
 from nextword.core.contracts import START, UNKNOWN, State, refuse_source
+from nextword.core.settings import Slot
 from nextword.models.build import keep_of, shape_of
 from nextword.models.family import NeuralFamily, NeuralSettings
 from nextword.models.network import Network
@@ -43,23 +43,28 @@ class TransformerSettings(NeuralSettings):
     )
     context: int = Field(256, ge=1, description="words that can be looked at, W")
     overlap: float = Field(0.5, ge=0, lt=1, description="share of a full context that is read again")
-    position: str = Field("rope", description="where a word stands: slot position")
+    position: Slot["position"] = Field("rope", description="where a word stands: slot position")
     base: float = Field(10000.0, gt=1, description="base of the waves of rotary and sinusoidal positions")
-    norm: str = Field("rmsnorm", description="slot norm")
-    norm_place: str = Field("pre", description="norms before (pre) or after (post) a part")
+    norm: Slot["norm"] = Field("rmsnorm", description="slot norm")
+    norm_place: Slot["norm_place"] = Field("pre", description="norms before (pre) or after (post) a part")
     norm_eps: float = Field(1e-5, gt=0, description="what keeps a norm from dividing by zero")
-    qk_norm: str = Field("rms", description="norm of queries and keys: slot qk_norm")
-    ffn: str = Field("relu2", description="feed-forward part: slot ffn")
-    mixer: str = Field("attention", description="what looks at other words: slot mixer")
-    connections: str = Field("residual", description="how a part joins the stream: slot join")
-    block: str = Field("serial", description="the order of the parts: slot block")
-    init: str = Field("zero", description="first weights: slot init")
+    qk_norm: Slot["qk_norm"] = Field("rms", description="norm of queries and keys: slot qk_norm")
+    ffn: Slot["ffn"] = Field("relu2", description="feed-forward part: slot ffn")
+    mixer: Slot["mixer"] = Field("attention", description="what looks at other words: slot mixer")
+    connections: Slot["join"] = Field("residual", description="how a part joins the stream: slot join")
+    block: Slot["block"] = Field("serial", description="the order of the parts: slot block")
+    stack: Slot["stack"] = Field("plain", description="which layers, how often each: slot stack")
+    init: Slot["init"] = Field("zero", description="first weights: slot init")
     bias: bool = Field(False, description="biases in linear maps and norms")
 
     @model_validator(mode="after")
     def _goes_together(self) -> TransformerSettings:
         shape_of(self)
         return self
+
+    def parts_at(self, index: int) -> Mapping[str, str]:
+        """What this layer, from 0, has in place of the common parts, as {"ffn": "swiglu"}; here nothing."""
+        return {}
 
 
 class WindowState(NamedTuple):
@@ -85,10 +90,10 @@ class TransformerNetwork(Network):
         shape = shape_of(settings)
         self.vocab_size, self.width, self.context = vocab_size, shape.width, shape.context
         self.window, self.keep, self.carries = shape.context, keep_of(settings), settings.carry
-        self.embedding = Embedding(vocab_size, shape.width)
+        self.embedding = find("embedding", settings.embedding_kind)(vocab_size, shape.width)
         self.position = find("position", settings.position)(shape)
         self.drop = nn.Dropout(shape.dropout) if shape.dropout else None
-        self.stack = Stack(shape, self.position)
+        self.stack: Stack = find("stack", shape.stack)(shape, self.position)
         forbidden = (START, UNKNOWN) if closed else (START,)
         tied_VE = self.embedding.weight_VE if settings.tied else None
         self.head = make_head(settings.head, shape.width, vocab_size, forbidden, tied_VE)

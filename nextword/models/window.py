@@ -13,14 +13,13 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from nextword.blocks.dropout import Dropout
-from nextword.blocks.embeddings import Embedding
 from nextword.blocks.heads import make_head
 from nextword.blocks.states import State
 from nextword.core.catalog import find
 from nextword.core.contracts import START, UNKNOWN, refuse_source
-from nextword.models.family import NeuralFamily
+from nextword.core.settings import Slot
+from nextword.models.family import NeuralFamily, ScaledSettings
 from nextword.models.network import Network
-from nextword.models.scaling import ScaledSettings
 
 
 class WindowSettings(ScaledSettings):
@@ -29,7 +28,7 @@ class WindowSettings(ScaledSettings):
     context: int = Field(8, ge=1, le=4096, description="words of the window, n - 1")
     embedding: int = Field(128, ge=1, le=2**16, description="size E of a word's vector")
     hidden: int = Field(256, ge=1, le=2**16, description="size H of the hidden layer")
-    activation: str = Field("tanh", description="f of the hidden layer: slot activation")
+    activation: Slot["activation"] = Field("tanh", description="f of the hidden layer: slot activation")
     direct: bool = Field(False, description="connections from the words straight to the output")
 
 
@@ -43,7 +42,7 @@ class WindowNetwork(Network):
         self.vocab_size, self.context, self.carries = vocab_size, settings.context, settings.carry
         self.nothing = vocab_size
         self.scale_words, self.scale_features = settings.scales(settings.embedding)
-        self.embedding = Embedding(vocab_size, settings.embedding, extra=1)
+        self.embedding = find("embedding", settings.embedding_kind)(vocab_size, settings.embedding, extra=1)
         words = settings.context * settings.embedding
         self.words_to_hidden = nn.Linear(words, settings.hidden)
         self.activation = find("activation", settings.activation)

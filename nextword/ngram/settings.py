@@ -6,9 +6,8 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from nextword.core import catalog
 from nextword.core.errors import ConfigError
-from nextword.core.settings import Settings
+from nextword.core.settings import Settings, Slot
 
 LONGEST = 15  # the fast path keeps two lengths of an n-gram in the halves of one byte
 
@@ -17,7 +16,9 @@ class NgramSettings(Settings):
     """How many words are looked at, and what happens to n-grams that were never seen."""
 
     order: int = Field(5, ge=1, le=LONGEST, description="n: the longest n-gram counted")
-    smoothing: str = Field("modified-kneser-ney", description="where unseen words get their probability from")
+    smoothing: Slot["smoothing"] = Field(
+        "modified-kneser-ney", description="where unseen words get their probability from"
+    )
     vocabulary: Literal["auto", "open", "closed"] = Field(
         "auto", description="open: unknown words have a probability; auto: open unless the tokenizer has none"
     )
@@ -53,12 +54,6 @@ class NgramSettings(Settings):
     kenlm_compat: bool = Field(
         False, description="reproduce lmplz to the last digit, its counting quirk included"
     )
-
-    @field_validator("smoothing")
-    @classmethod
-    def _known(cls, name: str) -> str:
-        catalog.find_path("smoothing", name)  # raises with the nearest name
-        return name
 
     @field_validator("eps")
     @classmethod

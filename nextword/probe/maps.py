@@ -29,7 +29,7 @@ class Maps:
 
 def has_attention(network: TransformerNetwork) -> bool:
     """Whether every block looks at other words by attention."""
-    return all(isinstance(cast(Any, block).mixer, Attention) for block in network.stack.blocks)
+    return all(isinstance(cast(Any, block).mixer, Attention) for block in network.stack.applied())
 
 
 @torch.no_grad()
@@ -39,7 +39,7 @@ def attention(network: TransformerNetwork, ids_T: Array) -> Maps:
     reading = passes.reading_of(network, 1, len(ids_T))
     x_BTD = network.position.embed(passes.words_of(network, ids_1T), reading.places)
     found, gap = [], 0.0
-    for block in network.stack.blocks:
+    for block in network.stack.applied():
         own = cast(Any, block)
         entered_BTD = own.around_mixer.enter(x_BTD)
         weights_BNTS, given_BTD = own.mixer.explain(entered_BTD, reading)

@@ -96,10 +96,11 @@ def transformer(network: TransformerNetwork, ids_BT: Tensor) -> Pass:
     x_BTD = words_of(network, ids_BT)
     sites = [Site("words", (x_BTD,), 0)]
     x_BTD = network.position.embed(x_BTD, reading.places)
-    for depth, block in enumerate(network.stack.blocks, start=1):
-        x_BTD, _ = block(x_BTD, cast(Any, block).start(B), reading)
+    stack = network.stack
+    for depth, (stream, _) in enumerate(stack.run(x_BTD, stack.start(B), reading), start=1):
+        x_BTD = stream
         sites.append(Site(f"layer {depth}", (x_BTD,), depth))
-    return Pass(tuple(sites), x_BTD if network.stack.norm is None else network.stack.norm(x_BTD))
+    return Pass(tuple(sites), stack.finish(x_BTD))
 
 
 def reading_of(network: TransformerNetwork, rows: int, columns: int) -> Reading:

@@ -1,4 +1,4 @@
-"""Rules for an update: SGD, AdamW, and Muon for matrices with AdamW for the rest.
+"""Rules for an update: SGD, AdamW, and Muon for matrices with AdamW for the rest; the slot "optimizer".
 
 θ ← θ - α ∇J(θ) [IITD-1 "Training a RNN Language Model"]; AdamW: Loshchilov & Hutter 2019; Muon: Jordan et
 al. 2024. The rules are those of `torch.optim`, which tests hold them to, with its fused kernels and without
@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
+from nextword.blocks.roles import Role, roles_of
+from nextword.core.catalog import find
 from nextword.models.network import Network
 from nextword.models.precision import dtype_of
 from nextword.models.training import NeuralTrainSettings
@@ -173,31 +175,49 @@ class Optimizer:
 
 
 def make_optimizer(network: Network, settings: NeuralTrainSettings) -> Optimizer:
-    """The rules of the settings for this network's weights."""
+    """The rules that the settings name, for this network's weights."""
+    return Optimizer(find("optimizer", settings.optimizer)(network, settings))
+
+
+def sgd(network: Network, settings: NeuralTrainSettings) -> list[Rule]:
+    """SGD for all; only matrices decay."""
     matrices, rest = split_weights(network)
-    decay, betas = settings.weight_decay, settings.betas
-    if settings.optimizer == "sgd":
-        return Optimizer([SGD(matrices, decay, settings.momentum), SGD(rest, 0.0, settings.momentum)])
-    if settings.optimizer == "adamw":
-        return Optimizer([AdamW(matrices, decay, betas), AdamW(rest, 0.0, betas)])
-    hidden = _hidden(network, matrices)
+    return [SGD(matrices, settings.weight_decay, settings.momentum), SGD(rest, 0.0, settings.momentum)]
+
+
+def adamw(network: Network, settings: NeuralTrainSettings) -> list[Rule]:
+    """AdamW for all; only matrices decay."""
+    matrices, rest = split_weights(network)
+    return [AdamW(matrices, settings.weight_decay, settings.betas), AdamW(rest, 0.0, settings.betas)]
+
+
+def muon(network: Network, settings: NeuralTrainSettings) -> list[Rule]:
+    """Muon for matrices between hidden layers, AdamW for the rest."""
+    matrices, rest = split_weights(network)
+    hidden = hidden_matrices(network)
     chosen = {id(weight) for weight in hidden}
     others = [weight for weight in matrices if id(weight) not in chosen]
-    dtype = dtype_of(settings.precision)
-    return Optimizer([Muon(hidden, decay, dtype), AdamW(others, decay, betas), AdamW(rest, 0.0, betas)])
+    decay, betas, dtype = settings.weight_decay, settings.betas, dtype_of(settings.precision)
+    return [Muon(hidden, decay, dtype), AdamW(others, decay, betas), AdamW(rest, 0.0, betas)]
+
+
+# What weight decay pulls towards zero; Muon takes of it what stands neither at the tokens nor at the output.
+HIDDEN = frozenset({Role.MATRIX, Role.OUT, Role.GATE, Role.RECURRENT, Role.POSITION})
+DECAYS = HIDDEN | {Role.HEAD}
 
 
 def split_weights(network: Network) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
     """Matrices, which decay, and the rest: biases, norms, embeddings. Shared weights are listed once."""
     matrices: list[nn.Parameter] = []
     rest: list[nn.Parameter] = []
-    for name, weight in network.named_parameters():
+    for name, role in roles_of(network).items():
+        weight = network.get_parameter(name)
         if weight.requires_grad:
-            (rest if weight.ndim < 2 or "embed" in name else matrices).append(weight)
+            (matrices if role in DECAYS else rest).append(weight)
     return matrices, rest
 
 
-def _hidden(network: Network, matrices: list[nn.Parameter]) -> list[nn.Parameter]:
-    """2-D matrices that stand neither at the words nor at the output."""
-    head = {id(weight) for weight in network.head.parameters()}
-    return [weight for weight in matrices if weight.ndim == 2 and id(weight) not in head]
+def hidden_matrices(network: Network) -> list[nn.Parameter]:
+    """2-D matrices that stand neither at the tokens nor at the output."""
+    found = ((role, network.get_parameter(name)) for name, role in roles_of(network).items())
+    return [each for role, each in found if role in HIDDEN and each.ndim == 2 and each.requires_grad]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from nextword.blocks.cells import ACTIVATIONS, GRUCell, LSTMCell, MinGRUCell, RNNCell
+from nextword.blocks.cells import GRUCell, LSTMCell, MinGRUCell, RNNCell
 from nextword.blocks.recurrent import LSTM
+from nextword.core import catalog
 
 E, H = 3, 2
 
@@ -46,12 +47,12 @@ def test_rnn_is_the_slide_for_every_activation(name, sigma):
     np.testing.assert_allclose(cell(x_BE, (h_BH,))[0][0].detach().numpy(), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.parametrize("name", catalog.names("cell_activation"))
 def test_slope_told_from_the_value_is_the_derivative(name):
     a = torch.tensor([-1.5, -0.2, 0.3, 2.0], dtype=torch.float64, requires_grad=True)
-    h = ACTIVATIONS[name].value(a)
+    h = catalog.find("cell_activation", name).value(a)
     (slope,) = torch.autograd.grad(h.sum(), a)
-    torch.testing.assert_close(ACTIVATIONS[name].slope(h.detach()), slope)
+    torch.testing.assert_close(catalog.find("cell_activation", name).slope(h.detach()), slope)
 
 
 def test_lstm_is_the_slide():

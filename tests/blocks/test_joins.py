@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from nextword.blocks.joins import DenseJoin, HighwayJoin, PlainJoin, ResidualJoin
+from nextword.blocks.joins import Dense, Highway, NarrowHighway, Plain, Residual
 from nextword.core import catalog
 
 
@@ -16,23 +16,30 @@ def pair():
 
 
 def test_plain_gives_what_came_out(pair):
-    assert torch.equal(PlainJoin(4, 4)(*pair), pair[1])
+    assert torch.equal(Plain(4, 4)(*pair), pair[1])
 
 
 def test_residual_adds_the_identity(pair):
-    assert torch.equal(ResidualJoin(4, 4)(*pair), pair[0] + pair[1])
+    assert torch.equal(Residual(4, 4)(*pair), pair[0] + pair[1])
 
 
 def test_dense_hands_on_everything(pair):
-    assert torch.equal(DenseJoin(4, 4)(*pair), torch.cat(pair, dim=-1))
+    assert torch.equal(Dense(4, 4)(*pair), torch.cat(pair, dim=-1))
 
 
 def test_highway_mixes_by_a_gate_that_begins_nearly_closed(pair):
-    join = HighwayJoin(4, 4)
+    join = NarrowHighway(4, 4)
     x, y = pair
     gate = torch.sigmoid(x @ join.gate.weight.T + join.gate.bias)
     torch.testing.assert_close(join(x, y), gate * y + (1 - gate) * x)
     assert gate.mean().item() < 0.3
+
+
+def test_highway_takes_an_output_of_another_type_than_the_stream():
+    join = Highway(4, 4)
+    x, y = torch.randn(2, 3, 4), torch.randn(2, 3, 4).bfloat16()
+    assert join(x, y).dtype == torch.float32
+    torch.testing.assert_close(join(x, y), join(x, y.float()))
 
 
 @pytest.mark.parametrize("name", ["plain", "residual", "dense", "highway"])

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from nextword.blocks import loss_rows, losses
+from nextword.blocks import losses
 
 torch.set_num_threads(1)
 
@@ -114,18 +114,18 @@ def test_products_in_bfloat16_come_close():
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_compiled_rows_are_the_plain_rows(kind, threads, monkeypatch):
-    monkeypatch.setattr(loss_rows, "_SHARED_FROM", 1)
-    monkeypatch.setattr(loss_rows, "_NEAR", 300)  # three rows at a time
+    monkeypatch.setattr(losses, "_SHARED_FROM", 1)
+    monkeypatch.setattr(losses, "_NEAR", 300)  # three rows at a time
     torch.set_num_threads(threads)
     torch.manual_seed(1)
     logits_CV, targets_C = (5 * torch.randn(7, 100)).to(kind), torch.randint(0, 100, (7,))
     bias_V = torch.randn(100)
     bias_V[3] = -torch.inf
-    logp_C = loss_rows.plain_log_probs(logits_CV, bias_V, targets_C)
-    torch.testing.assert_close(loss_rows.log_probs(logits_CV.clone(), bias_V, targets_C), logp_C)
+    logp_C = losses.plain_row_log_probs(logits_CV, bias_V, targets_C)
+    torch.testing.assert_close(losses.row_log_probs(logits_CV.clone(), bias_V, targets_C), logp_C)
     ours, theirs, sums = logits_CV.clone(), logits_CV.clone(), [torch.zeros(100), torch.zeros(100)]
-    found = loss_rows.gradients(ours, bias_V, targets_C, sums[0])
-    expected = loss_rows.plain_gradients(theirs, bias_V, targets_C, sums[1])
+    found = losses.row_gradients(ours, bias_V, targets_C, sums[0])
+    expected = losses.plain_row_gradients(theirs, bias_V, targets_C, sums[1])
     torch.testing.assert_close(found[0], logp_C)
     torch.testing.assert_close(found, expected)
     torch.testing.assert_close(ours, theirs, rtol=1e-2 if kind == torch.bfloat16 else 1e-5, atol=1e-5)

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from torch import nn
 
 from nextword.blocks import scan as scanning
-from nextword.blocks.cells import ACTIVATIONS, Cell
+from nextword.blocks.cells import Cell
 from nextword.blocks.recurrent import GRU, LSTM, RNN, MinGRU, TorchGRU
 from nextword.blocks.scan import scan, scan_plain
+from nextword.core import catalog
 
 LAYERS = {
-    **{f"rnn-{name}": (lambda e, h, name=name: RNN(e, h, name)) for name in ACTIVATIONS},
+    **{f"rnn-{name}": (lambda e, h, name=name: RNN(e, h, name)) for name in catalog.names("cell_activation")},
     "lstm": LSTM,
     "gru": GRU,
     "gru-torch": TorchGRU,

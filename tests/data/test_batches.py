@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nextword.core import catalog
 from nextword.core.contracts import END, START
 from nextword.core.errors import ConfigError
 from nextword.data.batches.sentences import choose_kind, make_batches
 from nextword.data.batches.stream import Columns, Stream
+from nextword.models.training import NeuralTrainSettings
 
 KINDS = ("columns", "windows", "sentences")
 
@@ -152,3 +154,11 @@ def test_kind_follows_the_model_and_the_documents():
     assert choose_kind(ids, begins[:1], True, 35, recurrent=True) == "columns"
     assert choose_kind(ids, begins[:1], False, 35, recurrent=True) == "sentences"
     assert choose_kind(ids, begins, True, 35, recurrent=False) == "windows"
+
+
+def test_batches_registered_from_outside_are_used(monkeypatch):
+    monkeypatch.setitem(catalog.SLOTS["batches"], "mine", "nextword.data.batches.stream:Columns")
+    ids, begins = text([[[5, 6, 7, 8]]])
+    made = make_batches("mine", ids, begins, True, 1, 2, 0)
+    assert isinstance(made, Columns)
+    assert NeuralTrainSettings(batches="mine").batches == "mine"

@@ -52,7 +52,7 @@ def test_forcing_is_read(text, meant):
         ("forcing", "scheduled(linear, 2)", "the share of true words at the end"),
         ("forcing", "scheduled(linear, 2, 3)", "it must be teacher"),
         ("rate", 0, "it must be more than 0"),
-        ("optimizer", "adam", "allowed are: 'sgd', 'adamw' or 'muon'"),
+        ("optimizer", "adam", "did you mean 'adamw'? There are: sgd, adamw, muon"),
         ("betas", [0.9, 1.0], "both must be from 0"),
         ("batch", 0, "it must be 1 or more"),
         ("smoothing", 1.0, "it must be less than 1"),

@@ -135,7 +135,10 @@ def test_count_model_has_no_weights_to_begin_with(text, tmp_path):
         ({"train.length": 10**6}, "'train.length' is 1,000,000 words at a time, but the whole text has only"),
         ({"train.bptt": "truncated(0)"}, "whole number of 1 or more"),
         ({"train.stps": 5}, "'train.stps' is not a setting; did you mean 'train.steps'"),
-        ({"train.batches": "lines"}, "allowed are: 'auto', 'columns'"),
+        (
+            {"train.batches": "lines"},
+            "'lines'; did you mean 'windows'? There are: auto, columns",
+        ),
     ],
 )
 def test_wrong_settings_get_one_sentence(text, sets, words):

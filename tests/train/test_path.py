@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from nextword.training.budget.estimate import estimate
 
 from nextword.core.errors import ConfigError, DamagedError
 from nextword.core.events import Done, Measure, Progress, Stage
@@ -11,7 +12,6 @@ from nextword.runs import saved
 from nextword.runs.facts import Facts, from_json
 from nextword.runs.settings import from_toml, plan
 from nextword.store.writing import new_run
-from nextword.training.budget.estimate import estimate
 from nextword.training.fit import fit
 
 TEXT = "the cat sat on the mat\nthe dog sat on the log\n\na cat and a dog\n" * 20

@@ -1,11 +1,14 @@
 """Rates over a training, and plans that are revised while the minutes run."""
 
 import math
+import sys
+import types
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nextword.core import catalog
 from nextword.models.training import NeuralTrainSettings
 from nextword.training.plan import Plan
 from nextword.training.schedules import factor
@@ -27,6 +30,15 @@ def test_rate_stays_until_the_last_share_of_the_training():
     assert factor(settings, 0.85) == pytest.approx(1 - math.sqrt(0.25))
     assert factor(NeuralTrainSettings(schedule="constant", warmup=0.0), 0.99) == 1.0
     assert factor(NeuralTrainSettings(schedule="linear", warmup=0.0, decay=0.0), 1.0) == 1.0
+
+
+def test_a_schedule_registered_from_outside_is_used(monkeypatch):
+    monkeypatch.setitem(catalog.SLOTS["schedule"], "squared", "schedules_of_mine:squared")
+    mine = types.ModuleType("schedules_of_mine")
+    mine.squared = lambda x: (1 - x) ** 2
+    monkeypatch.setitem(sys.modules, "schedules_of_mine", mine)
+    settings = NeuralTrainSettings(schedule="squared", warmup=0.0)
+    assert [factor(settings, x) for x in (0.25, 0.5, 1.0)] == [0.5625, 0.25, 0.0]
 
 
 def test_progress_of_a_fixed_plan_is_the_middle_of_each_step():

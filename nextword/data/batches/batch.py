@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Ids = npt.NDArray[Any]  # packed ids, int32, in memory or mapped
-Kind = Literal["columns", "windows", "sentences"]
+Kind = str  # a name of the slot "batches"
 
 NOT_COUNTED = -1  # a target that is not learned from: START, and padding
 

@@ -5,13 +5,13 @@ Sequences of nearly one length share a batch, so that little of it is padding; t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from nextword.core.catalog import find
 from nextword.data.batches.batch import Batch, Batches, Ids, Ints, Kind, generator
-from nextword.data.batches.stream import Columns, Stream, check_length
-from nextword.data.batches.windows import Windows
+from nextword.data.batches.stream import Stream, check_length
 
 
 class Sentences:
@@ -62,12 +62,8 @@ def make_batches(
     seed: int = 0,
 ) -> Batches:
     """The source of batches of this kind."""
-    sources: dict[Kind, Callable[..., Batches]] = {
-        "columns": Columns,
-        "windows": Windows,
-        "sentences": Sentences,
-    }
-    return sources[kind](ids, documents, carry, batch, length, seed)
+    source: Batches = find("batches", kind)(ids, documents, carry, batch, length, seed)
+    return source
 
 
 def choose_kind(

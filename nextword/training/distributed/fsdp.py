@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
-from nextword.blocks.stacks import Stack
+from nextword.blocks.stack import Stack
 from nextword.blocks.states import State
 from nextword.core.errors import ConfigError
 from nextword.core.task import BatchLoss, Loss

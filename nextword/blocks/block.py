@@ -1,4 +1,4 @@
-"""Blocks in order: mix over positions, then each position by itself; norms before or after.
+"""One layer of a Transformer: mix over positions, then each position by itself; norms before or after.
 
 "Transformer Decoder" [MAUSAM]; "Interspersing of Attention and MLP layers", "LayerNorms", "Residual
 connections" [MAUSAM "Transformers (2017) Made Many Changes at Once!"]. Pre-norm: Xiong et al. 2020.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from nextword.blocks.cache import Reading
+from nextword.blocks.cache import Reading, Source
 from nextword.blocks.positions import NoPosition
 from nextword.blocks.shape import Shape
 from nextword.core.catalog import find
@@ -29,7 +29,7 @@ class PreNorm(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.norm = make_norm(shape)
-        self.join = find("join", shape.join)(shape)
+        self.join = find("join", shape.join)(shape.width, shape.width)
         self.drop = nn.Dropout(shape.dropout) if shape.dropout else None
 
     def enter(self, stream: Tensor) -> Tensor:
@@ -59,48 +59,57 @@ class PostNorm(PreNorm):
         return normed
 
 
-class Block(nn.Module):
+class Layer(nn.Module):
+    """What a stack is made of: it reads a stream and writes to it, with a state of its own.
+
+    Made from the shape of its layer, which knows the index, and the positions of the stack.
+    """
+
+    def start(self, batch: int, source: Source | None = None) -> State:
+        """The state before any token; ``source``: what cross-attention looks at."""
+        raise NotImplementedError
+
+    def begin(self, x_BTD: Tensor) -> Tensor:
+        """The stream that a stack begins with, if this layer is its first."""
+        return x_BTD
+
+    def forward(self, stream: Tensor, state: State, reading: Reading, skip: int = 0) -> tuple[Tensor, State]:
+        """The stream after the layer, of all tokens but the first ``skip``, and the new state."""
+        raise NotImplementedError
+
+    def end(self, stream: Tensor) -> Tensor:
+        """What a stack gives of its stream, if this layer is its last."""
+        return stream
+
+
+class Block(Layer):
     """A mixer over positions, then a feed-forward part: the slot "block"."""
 
     def __init__(self, shape: Shape, position: NoPosition) -> None:
         super().__init__()
+        self.index = shape.index
         place = find("norm_place", shape.norm_place)
         self.around_mixer, self.around_ffn = place(shape), place(shape)
         self.mixer = find("mixer", shape.mixer)(shape, position)
         self.ffn = find("ffn", shape.ffn)(shape)
 
-    def start(self, batch: int) -> State:
-        """The state of the mixer before any word."""
-        return self.mixer.start(batch)
+    def start(self, batch: int, source: Source | None = None) -> State:
+        """The state of the mixer before any token."""
+        return self.mixer.start(batch, source)
+
+    def begin(self, x_BTD: Tensor) -> Tensor:
+        """As the join says."""
+        stream: Tensor = self.around_mixer.join.begin(x_BTD)
+        return stream
 
     def forward(self, stream: Tensor, state: State, reading: Reading, skip: int = 0) -> tuple[Tensor, State]:
-        """Both parts, each joined to the stream; of the first ``skip`` words only the state is wanted."""
+        """Both parts, each joined to the stream; of the first ``skip`` tokens only the state is wanted."""
         y_BTD, state = self.mixer(self.around_mixer.enter(stream), state, reading, skip)
         stream = self.around_mixer.leave(stream[:, skip:] if skip else stream, y_BTD)
         y_BTD = self.ffn(self.around_ffn.enter(stream))
         return self.around_ffn.leave(stream, y_BTD), state
 
-
-class Stack(nn.Module):
-    """L blocks; the state has a part for each time a block is applied."""
-
-    def __init__(self, shape: Shape, position: NoPosition) -> None:
-        super().__init__()
-        block = find("block", shape.block)
-        self.blocks = nn.ModuleList(block(shape, position) for _ in range(shape.layers))
-        is_normed = find("norm_place", shape.norm_place).ends_with_norm
-        self.norm = make_norm(shape) if is_normed else None
-
-    def start(self, batch: int) -> tuple[State, ...]:
-        """Nothing read."""
-        return tuple(block.start(batch) for block in self.blocks)  # type: ignore[operator]
-
-    def forward(
-        self, x_BTD: Tensor, states: tuple[State, ...], reading: Reading, skip: int = 0
-    ) -> tuple[Tensor, tuple[State, ...]]:
-        """All blocks in order; features of all words but the first ``skip``, and the new states."""
-        after = []
-        for layer, (block, state) in enumerate(zip(self.blocks, states, strict=True), start=1):
-            x_BTD, state = block(x_BTD, state, reading, skip if layer == len(self.blocks) else 0)
-            after.append(state)
-        return x_BTD if self.norm is None else self.norm(x_BTD), tuple(after)
+    def end(self, stream: Tensor) -> Tensor:
+        """As the join says."""
+        x_BTD: Tensor = self.around_ffn.join.end(stream)
+        return x_BTD
