@@ -1,4 +1,4 @@
-"""nextword: train, compare, open up and serve any language model, from n-gram counts up, on your own text.
+"""nextword: train, compare, inspect and serve any language model, from n-gram counts up, on your own text.
 
     import nextword
     run = nextword.train("corpus.txt")
@@ -8,7 +8,7 @@
     run.evaluate("test.txt")
     run.save("runs/x"); nextword.load("runs/x")
 
-Names are loaded when they are first used: importing the package itself costs nothing.
+Names are loaded when first used: importing the package itself costs nothing.
 """
 
 from __future__ import annotations

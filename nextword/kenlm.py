@@ -1,13 +1,13 @@
-"""A drop-in for the ``kenlm`` module: scripts written for it run on any nextword run or ARPA file.
+"""A drop-in replacement for the ``kenlm`` module: its scripts work with any nextword run or ARPA file.
 
 ``import nextword.kenlm as kenlm``. The names and the meaning of every call are those of KenLM's Python
-module (Heafield 2011); the code is our own. All logarithms are to base 10. Beyond it: `Model` takes a run's
-folder or name too, `Model.score_many` scores a list of sentences at once, `Model.vocab_index` gives a word's
-number, and errors are both `OSError`, as there, and `NextwordError`.
+module (Heafield 2011); the code is our own. All logarithms are to base 10. In addition, `Model` accepts a
+run's folder or name, `Model.score_many` scores a list of sentences at once, `Model.vocab_index` returns a
+word's id, and errors are both `OSError`, as in KenLM, and `NextwordError`.
 
-Sentences are scored in plain Python at first, so that loading is quick, and what was computed once is
-remembered, within bounds; after some hundred kilobytes of text the compiled scorer takes over. KenLM's own
-binary files cannot be read: give the ARPA file they were built from.
+Sentences are scored in plain Python at first, so that loading is fast, and results are cached within
+bounds; after some hundred kilobytes of text the compiled scorer takes over. KenLM's own binary files cannot
+be read: give the ARPA file they were built from.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ __all__ = [
 Text = str | bytes
 Array = np.ndarray[Any, np.dtype[Any]]
 _LN10 = float(np.log(10.0))
-PLAIN_LETTERS = 300_000  # so much text is scored before the compiled scorer is loaded
+PLAIN_LETTERS = 300_000  # text scored before the compiled scorer is loaded
 _NOT_PLAIN = (*(name.encode() for name in SPECIALS), b"\r", b"\0", b"\v", b"\f")
 _MISSING_UNKNOWN = -100.0  # KenLM's log10 p of an unknown word where the file has no <unk>
 
 
 class ModelError(RunError, OSError):
-    """The model cannot be read; `except OSError` catches it, as for KenLM."""
+    """The model cannot be read; `except OSError` catches it, as with KenLM."""
 
 
 class LoadMethod:
-    """How the model is held: READ and PARALLEL_READ put all n-grams of a run into memory at once.
+    """How to load the model: READ and PARALLEL_READ load all n-grams of a run into memory at once.
 
-    The others map the files; once much is scored, that happens by itself.
+    The others memory-map the files; all n-grams are loaded once enough text is scored.
     """
 
     LAZY = 0
@@ -65,7 +65,7 @@ class LoadMethod:
 
 
 class ARPALoadComplain:
-    """How loudly KenLM complains of ARPA files; accepted and without effect, since nothing is printed."""
+    """How verbosely KenLM complains about ARPA files; accepted and ignored, since nothing is printed."""
 
     ALL = 0
     EXPENSIVE = 1
@@ -73,7 +73,7 @@ class ARPALoadComplain:
 
 
 class Config:
-    """Options of `Model`, by KenLM's names."""
+    """Options of `Model`, with KenLM's names."""
 
     def __init__(self) -> None:
         self.load_method = LoadMethod.POPULATE_OR_READ
@@ -82,7 +82,7 @@ class Config:
 
 
 class FullScoreReturn:
-    """What `Model.BaseFullScore` says of one word."""
+    """The result of `Model.BaseFullScore` for one word."""
 
     __slots__ = ("log_prob", "ngram_length", "oov")
 
@@ -95,10 +95,10 @@ class FullScoreReturn:
 
 @total_ordering
 class State:
-    """What a model remembers of the words before: only as many as can still matter.
+    """What a model remembers of the preceding words: only as many as can still matter.
 
     Two states are equal if every continuation has the same probability after both. States can be compared,
-    hashed and copied. A new one is empty: `Model.BeginSentenceWrite` or `NullContextWrite` fills it.
+    hashed and copied. A new one is empty: `Model.BeginSentenceWrite` or `NullContextWrite` sets it.
     """
 
     __slots__ = ("_context",)
@@ -149,7 +149,7 @@ class Model:
         self._index = _shown_index(self._vocabulary)
         self._begin, self._null = self._walk.begin(), self._walk.null()
         self._plain_left = PLAIN_LETTERS
-        if isinstance(self._walk, ContractWalk):  # a whole sentence in one call is quicker from the first on
+        if isinstance(self._walk, ContractWalk):  # a whole sentence in one call is faster from the start
             self._compiled, self._plain_left = self._walk.compiled(), 0
         reads = (LoadMethod.READ, LoadMethod.PARALLEL_READ)
         if config is not None and config.load_method in reads and isinstance(self._model, NgramModel):
@@ -157,11 +157,11 @@ class Model:
 
     @property
     def order(self) -> int:
-        """The longest n-gram."""
+        """The length of the longest n-gram."""
         return self._walk.order
 
     def score(self, sentence: Text, bos: bool = True, eos: bool = True) -> float:
-        """log10 p of a sentence; ``bos``: it begins here; ``eos``: ``</s>`` is predicted after it."""
+        """Return log10 p of a sentence; ``bos``: it starts here; ``eos``: ``</s>`` is predicted after it."""
         find, advance = self._index.get, self._walk.advance
         if self._plain_left <= 0:
             ids = [find(word, UNKNOWN) for word in _as_bytes(sentence).split()]
@@ -177,12 +177,12 @@ class Model:
         if eos:
             total += (context.steps.get(END) or advance(context, END))[0]
         self._plain_left -= len(sentence)
-        if self._plain_left <= 0:  # many sentences pay for the compiled scorer
+        if self._plain_left <= 0:  # many sentences are worth the compiled scorer
             self._compiled = self._walk.compiled()
         return total
 
     def score_many(self, sentences: Iterable[Text], bos: bool = True, eos: bool = True) -> list[float]:
-        """`score` of each sentence; many at once go through the compiled scorer, on all cores."""
+        """Call `score` for each sentence; many at once go through the compiled scorer, on all cores."""
         listed = list(sentences)
         if not (bos and eos):
             return [self.score(sentence, bos, eos) for sentence in listed]
@@ -190,7 +190,7 @@ class Model:
             return []
         packed = self._packed([_as_bytes(sentence) for sentence in listed])
         starts = np.flatnonzero(packed == START)
-        alone = len(starts) == len(listed)  # no START within a sentence
+        alone = len(starts) == len(listed)  # no START inside a sentence
         with np.errstate(invalid="ignore"):
             totals = np.add.reduceat(self._logp(packed), starts) / _LN10 if alone else None
         if totals is None:
@@ -201,7 +201,7 @@ class Model:
         return scores
 
     def _logp(self, packed: Array) -> Array:
-        """log p of packed ids; each sentence stands alone."""
+        """Return log p of packed ids; sentences are independent."""
         if isinstance(self._model, PackedScorer):
             return np.asarray(self._model.score_packed(packed))
         from nextword.evaluation.lm.streams import Stream
@@ -209,7 +209,7 @@ class Model:
         return Stream(self._model).push(packed)
 
     def _packed(self, sentences: list[bytes]) -> Array:
-        """``START w … END`` of every sentence; much plain text goes through the compiled word scanner."""
+        """Pack ``START w … END`` of every sentence; long plain text uses the compiled word scanner."""
         text = b"\n".join(sentences) + b"\n"
         plain = text.count(b"\n") == len(sentences) and not any(part in text for part in _NOT_PLAIN)
         if plain and len(text) >= PLAIN_LETTERS:
@@ -224,14 +224,14 @@ class Model:
         return np.array(ids, dtype=np.int32)
 
     def perplexity(self, sentence: Text) -> float:
-        """Perplexity of a sentence, ``</s>`` counted; do not write ``<s>`` or ``</s>`` yourself."""
+        """Return the perplexity of a sentence, ``</s>`` included; it must not contain ``<s>`` or ``</s>``."""
         words = len(_as_bytes(sentence).split()) + 1
         return float(10.0 ** (-self.score(sentence) / words))
 
     def full_scores(
         self, sentence: Text, bos: bool = True, eos: bool = True
     ) -> Iterator[tuple[float, int, bool]]:
-        """For each word: log10 p, the length of the n-gram that gave it, whether the word is unknown."""
+        """Yield for each word: log10 p, the length of its n-gram, and whether the word is unknown."""
         if isinstance(self._walk, ContractWalk):
             yield from self._at_once(sentence, bos, eos)
             return
@@ -245,7 +245,7 @@ class Model:
             yield log10, length, False
 
     def _at_once(self, sentence: Text, bos: bool, eos: bool) -> Iterator[tuple[float, int, bool]]:
-        """`full_scores` of a model that reads a whole sentence in one call."""
+        """Compute `full_scores` for a model that reads a whole sentence in one call."""
         assert isinstance(self._walk, ContractWalk)
         ids = [self._index.get(word, UNKNOWN) for word in _as_bytes(sentence).split()]
         ids += [END] if eos else []
@@ -253,15 +253,15 @@ class Model:
             yield log10, self._walk.length(at + bool(bos)), ids[at] == UNKNOWN
 
     def BeginSentenceWrite(self, state: State) -> None:  # noqa: N802 - KenLM's name
-        """Make the state that of a sentence's beginning."""
+        """Set the state to the start of a sentence."""
         state._context = self._begin
 
     def NullContextWrite(self, state: State) -> None:  # noqa: N802 - KenLM's name
-        """Make the state that of no words at all."""
+        """Set the state to an empty context."""
         state._context = self._null
 
     def BaseScore(self, in_state: State, word: Text, out_state: State) -> float:  # noqa: N802 - KenLM's name
-        """log10 p of a word after a state; ``out_state`` becomes the state after the word."""
+        """Return log10 p of a word after a state; ``out_state`` becomes the state after the word."""
         index = self._index.get(_as_bytes(word), UNKNOWN)
         log10, _, out_state._context = self._step(self._own(in_state), index)
         return log10
@@ -269,13 +269,13 @@ class Model:
     def BaseFullScore(  # noqa: N802 - KenLM's name
         self, in_state: State, word: Text, out_state: State
     ) -> FullScoreReturn:
-        """As `BaseScore`, with the length of the n-gram and whether the word is unknown."""
+        """Call `BaseScore`, with the length of the n-gram and whether the word is unknown."""
         index = self._index.get(_as_bytes(word), UNKNOWN)
         log10, length, out_state._context = self._step(self._own(in_state), index)
         return FullScoreReturn(log10, length, index == UNKNOWN)
 
     def vocab_index(self, word: Text) -> int:
-        """The number of a word; 0 if it is unknown."""
+        """Return the id of a word; 0 if it is unknown."""
         return self._index.get(_as_bytes(word), UNKNOWN)
 
     def __contains__(self, word: Text) -> bool:
@@ -294,12 +294,12 @@ class Model:
         if state._context is None:
             return self._null
         if state._context.walk is not self._walk:
-            raise ValueError("this State belongs to another model; begin with BeginSentenceWrite of this one")
+            raise ValueError("this State belongs to another model; call BeginSentenceWrite of this one first")
         return state._context
 
 
 class LanguageModel(Model):
-    """KenLM's older name of `Model`."""
+    """KenLM's older name for `Model`."""
 
     __slots__ = ()
 
@@ -319,7 +319,7 @@ def _load(name: str) -> tuple[Path, Vocabulary, Any, Walk]:
     trained = saved.load(folder)
     if not isinstance(trained.tokenizer, WordTokenizer):
         raise RunError(
-            f"'{folder}' has the tokenizer '{trained.tokenizer.name}', and this module splits sentences into "
+            f"'{folder}' has the tokenizer '{trained.tokenizer.name}', but this module splits sentences into "
             "words; use a run trained with --tokenizer words, or nextword.load"
         )
     vocabulary = trained.tokenizer.vocab
@@ -329,7 +329,7 @@ def _load(name: str) -> tuple[Path, Vocabulary, Any, Walk]:
 
 
 def _shown_index(vocabulary: Vocabulary) -> dict[bytes, int]:
-    """From a word as ARPA files write it to its id: ``<s>`` is START, a literal ``<s>`` has a backslash."""
+    """Map a word as ARPA files write it to its id: ``<s>`` is START, a literal ``<s>`` has a backslash."""
     index = dict(vocabulary.index)
     names = [name.encode() for name in SPECIALS]
     if any(name in index for name in names):

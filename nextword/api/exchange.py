@@ -47,7 +47,7 @@ def import_(
 def exporting(run: Run | str | os.PathLike[str], to: str, path: str | os.PathLike[str]) -> Iterator[Event]:
     """`export` with its progress; the last event says what was written."""
     if to not in FORMATS:
-        raise ConfigError(catalog.unknown(f"'{to}' is no format to export to", to, FORMATS))
+        raise ConfigError(catalog.unknown("export format", to, FORMATS))
     opened = load(run)
     if not isinstance(opened.model, NgramModel):
         family = opened.settings.family

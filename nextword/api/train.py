@@ -76,7 +76,7 @@ def train(
     known = set_of_names()
     for name in order:
         if name not in known:
-            raise ConfigError(catalog.unknown(f"'{name}' is no argument of train", name, sorted(known)))
+            raise ConfigError(catalog.unknown("argument", name, sorted(known), "of train"))
     asked = Order(data=_names(data), model=model, sets=dict(set or {}), **order)
     made: Run = finish(run(asked, out, resume=resume, overwrite=overwrite, keep=out is not None))
     return made
@@ -262,8 +262,7 @@ def _check_device(device: str, settings: RunSettings) -> None:
     neural = isinstance(settings.find_family(), NetworkFamily)
     allowed = _NEURAL_DEVICES if neural else _DEVICES
     if device not in allowed:
-        said = f"'{device}' is no device{'' if neural else ' for count models'}"
-        raise ConfigError(catalog.unknown(said, device, allowed))
+        raise ConfigError(catalog.unknown("device", device, allowed, "" if neural else "for count models"))
     if neural:
         from nextword.models.precision import find_device
 

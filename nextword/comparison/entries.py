@@ -129,8 +129,7 @@ def _check_sets(asked: Sequence[_Asked], sets: Mapping[str, Any]) -> None:
     for key in sets:
         if key not in allowed:
             near = [each for each in allowed if each.partition(".")[0] == key.partition(".")[0]]
-            told = f"'{key}' is a setting of none of the models"
-            raise ConfigError(catalog.unknown(told, key, near or allowed))
+            raise ConfigError(catalog.unknown("setting", key, near or allowed, "(none of the models has it)"))
 
 
 def _tokenizer(asked: Sequence[_Asked]) -> str | None:

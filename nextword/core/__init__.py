@@ -1,1 +1,1 @@
-"""Names, settings, errors and contracts: what every other layer stands on."""
+"""Names, settings, errors and contracts that every other layer builds on."""

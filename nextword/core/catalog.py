@@ -1,7 +1,7 @@
-"""What can be named: slot -> name -> "module:attribute", imported on first use.
+"""The catalog of named parts: slot -> name -> "module:attribute", imported on first use.
 
-A new model, tokenizer or smoothing is one file plus one line here; another package adds its own through an
-entry point in the group ``nextword.<slot>``. The lazy registry of strings is lm-evaluation-harness's idea.
+A new model, tokenizer or smoothing is one file plus one line here; another package registers its own with an
+entry point in the group ``nextword.<slot>``. The lazy registry of strings follows lm-evaluation-harness.
 """
 
 from __future__ import annotations
@@ -248,12 +248,12 @@ SLOTS: dict[str, dict[str, str]] = {
 
 
 def slots() -> list[str]:
-    """The names of all slots."""
+    """Return the names of all slots."""
     return sorted(SLOTS)
 
 
 def names(slot: str) -> list[str]:
-    """What can be put into a slot: our own in their order, then plug-ins by name."""
+    """Return the names a slot accepts: ours in catalog order, then plug-ins sorted by name."""
     own = _slot(slot)
     return [*own, *sorted(set(_plugins(slot)) - set(own))]
 
@@ -264,23 +264,23 @@ def has(slot: str, name: str) -> bool:
 
 
 def find_path(slot: str, name: str) -> str:
-    """The "module:attribute" of a name; an unknown name is an error that suggests the nearest."""
+    """Return the "module:attribute" of a name; raise an error that suggests the nearest if it is unknown."""
     own = _slot(slot)
     if name in own:
         return own[name]
     plugins = _plugins(slot)
     if name in plugins:
         return plugins[name]
-    raise ConfigError(unknown(f"'{name}' is no {slot}", name, names(slot)))
+    raise ConfigError(unknown(slot, name, names(slot)))
 
 
 def find(slot: str, name: str) -> Any:
-    """The thing itself; its module is imported now."""
+    """Return the object a name stands for, importing its module."""
     return getattr(find_module(slot, name), find_path(slot, name).partition(":")[2])
 
 
 def find_module(slot: str, name: str) -> ModuleType:
-    """The module that holds it; a package that it needs and that is missing is named."""
+    """Import and return the module that holds a name; a missing package is an error that names it."""
     try:
         return importlib.import_module(find_path(slot, name).partition(":")[0])
     except ModuleNotFoundError as error:
@@ -289,23 +289,26 @@ def find_module(slot: str, name: str) -> ModuleType:
         raise MissingPart(error.name, "all", f"the {slot} '{name}'") from error
 
 
-def unknown(sentence: str, name: str, allowed: Iterable[str]) -> str:
-    """``sentence``, the nearest of the allowed names, and all of them."""
-    return f"{sentence}; {suggestion(name, allowed)}"
+def unknown(kind: str, name: str, allowed: Iterable[str], where: str = "") -> str:
+    """Return the message for a name that does not exist: the nearest one, and all that are allowed.
+
+    ``where`` follows the name: ``unknown gate 'x' in '--set-gate'; allowed: …``.
+    """
+    return f"unknown {kind} '{name}'{where and ' '}{where}; {suggestion(name, allowed)}"
 
 
 def suggestion(name: str, allowed: Iterable[str]) -> str:
-    """The nearest of the allowed names, and all of them."""
+    """Return the nearest of the allowed names, and all of them."""
     allowed = list(allowed)
     guess = nearest(name, allowed)
-    hint = f"did you mean '{guess}'? " if guess else ""
     if not allowed:
-        return "there is none to choose from"
-    return f"{hint}{'There' if hint else 'there'} are: {', '.join(allowed)}"
+        return "there are none to choose from"
+    hint = f"did you mean '{guess}'? Allowed" if guess else "allowed"
+    return f"{hint}: {', '.join(allowed)}"
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
-    """The allowed name that looks most like this one, if any does."""
+    """Return the allowed name most similar to this one, or None if none is similar."""
     folded = {choice.lower(): choice for choice in allowed}
     found = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.5)
     return folded[found[0]] if found else None
@@ -313,13 +316,13 @@ def nearest(name: str, allowed: Iterable[str]) -> str | None:
 
 def _slot(slot: str) -> dict[str, str]:
     if slot not in SLOTS:
-        raise ConfigError(unknown(f"'{slot}' is no slot of the catalog", slot, slots()))
+        raise ConfigError(unknown("slot", slot, slots()))
     return SLOTS[slot]
 
 
 @cache
 def _plugins(slot: str) -> dict[str, str]:
-    """Names that other installed packages offer for a slot."""
-    from importlib.metadata import entry_points  # costs some milliseconds, and most names are our own
+    """Return the names other installed packages register for a slot."""
+    from importlib.metadata import entry_points  # takes milliseconds, and most names are ours
 
     return {entry.name: entry.value for entry in entry_points(group=f"nextword.{slot}")}

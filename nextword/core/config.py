@@ -1,7 +1,7 @@
-"""Settings from TOML files and ``--set key=value``, checked before anything is read, and written back.
+"""Settings from TOML files and ``--set key=value``, checked before any data is read, and written back.
 
-A typo must never train for an hour: an unknown key is an error with the nearest name, a wrong value
-one sentence with the value found and what is allowed.
+A typo must never train for an hour: an unknown key is an error that suggests the nearest name, a wrong
+value an error that says what was found and what is allowed.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _SHOWN = 80
 
 
 class Typed(str):
-    """A value as it was typed after ``--set key=``: TOML, and bare words are strings."""
+    """A value as typed after ``--set key=``: TOML, or a bare word taken as a string."""
 
 
 def parse_sets(assignments: Iterable[str]) -> dict[str, Any]:
-    """``["model.order=3", …]`` as a dictionary; a later one wins."""
+    """Parse ``["model.order=3", …]`` into a dictionary; a later assignment wins."""
     found: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
@@ -43,7 +43,7 @@ def parse_sets(assignments: Iterable[str]) -> dict[str, Any]:
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The tables of a TOML file as a tree."""
+    """Return the tables of a TOML file as a tree."""
     try:
         with open(path, "rb") as file:
             return tomllib.load(file)
@@ -54,7 +54,7 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def parse_toml(text: str, name: str) -> dict[str, Any]:
-    """The tables of a TOML text; ``name`` is for the message."""
+    """Return the tables of a TOML text; ``name`` is used in error messages."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -62,7 +62,7 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """``{"model": {"order": 3}}`` as ``{"model.order": 3}``."""
+    """Flatten ``{"model": {"order": 3}}`` into ``{"model.order": 3}``."""
     flat: dict[str, Any] = {}
     for key, value in tree.items():
         flat |= flatten(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
@@ -70,7 +70,7 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def build(groups: Groups, *sources: Mapping[str, Any]) -> dict[str, Settings]:
-    """Every group's settings from dotted keys; a later source wins over an earlier one."""
+    """Build the settings of every group from dotted keys; a later source overrides an earlier one."""
     values: dict[str, dict[str, Any]] = {group: {} for group in groups}
     for source in sources:
         for key, value in source.items():
@@ -80,12 +80,12 @@ def build(groups: Groups, *sources: Mapping[str, Any]) -> dict[str, Settings]:
 
 
 def keys(groups: Groups) -> list[str]:
-    """All settings there are, as they are written after ``--set``."""
+    """Return every setting as written after ``--set``."""
     return [f"{group}.{name}" for group, settings in groups.items() for name in settings.model_fields]
 
 
 def to_toml(groups: Mapping[str, Settings], head: Mapping[str, Any]) -> str:
-    """The complete configuration: every setting with its value, and what it means as a comment."""
+    """Return the complete configuration: every setting with its value and its description as a comment."""
     lines = [f"{_key(key)} = {_value(value)}" for key, value in head.items()]
     for group, settings in groups.items():
         lines += ["", f"[{_key(group)}]"]
@@ -104,19 +104,19 @@ def _locate(groups: Groups, key: str) -> tuple[str, str]:
     guess = nearest(name or key, [each.partition(".")[2] for each in near])
     full = next((each for each in near if guess is not None and each.endswith(f".{guess}")), None)
     hint = f"did you mean '{full}'? Allowed" if full else "allowed"
-    raise ConfigError(f"'{key}' is not a setting; {hint} are: {', '.join(near)}")
+    raise ConfigError(f"unknown setting '{key}'; {hint}: {', '.join(near)}")
 
 
 def _typed_value(value: Any, field: FieldInfo, key: str) -> Any:
     if isinstance(value, Typed):
         value = _parse_value(str(value), field)
     if isinstance(value, bool) and not _accepts(field.annotation, bool):
-        raise ConfigError(f"'{key}' is {_value(value)}, which is neither a number nor a word that it takes")
+        raise ConfigError(f"'{key}' is {_value(value)}; it must not be true or false")
     return value
 
 
 def _parse_value(text: str, field: FieldInfo) -> Any:
-    """TOML where it is TOML; otherwise, and for settings that are text, the words as they stand."""
+    """Parse as TOML if it is valid TOML; otherwise, and for string settings, return the text unchanged."""
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except (tomllib.TOMLDecodeError, RecursionError):
@@ -145,19 +145,19 @@ def _validate(group: str, settings: type[Settings], values: dict[str, Any]) -> S
 
 
 def _sentence(group: str, error: ValidationError) -> str:
-    """The first mistake as one sentence: the setting, the value found, what is allowed."""
+    """Describe the first error in one sentence: the setting, the value found, what is allowed."""
     first = error.errors(include_url=False)[0]
     kind, context = first["type"], first.get("ctx", {})
     name = ".".join([group, *(str(part) for part in first["loc"][:1])])
-    if not first["loc"]:  # a rule over several settings
-        return f"the settings of '{group}' do not go together: {_reason(first)}"
+    if not first["loc"]:  # a rule across several settings
+        return f"the settings of '{group}' contradict each other: {_reason(first)}"
     found = repr(first["input"]) if isinstance(first["input"], str) else _value(first["input"])
     allowed = {
         "greater_than_equal": "it must be {ge} or more",
         "greater_than": "it must be more than {gt}",
         "less_than_equal": "it must be {le} or less",
         "less_than": "it must be less than {lt}",
-        "literal_error": "allowed are: {expected}",
+        "literal_error": "allowed: {expected}",
         "int_parsing": "it must be a whole number",
         "int_type": "it must be a whole number",
         "int_from_float": "it must be a whole number",
@@ -165,7 +165,7 @@ def _sentence(group: str, error: ValidationError) -> str:
         "float_type": "it must be a number",
         "bool_parsing": "it must be true or false",
         "bool_type": "it must be true or false",
-        "string_type": "it must be a text",
+        "string_type": "it must be a string",
     }.get(kind, "{reason}")
     limits = {key: _plain(value) for key, value in context.items() if key != "error"}
     return f"'{name}' is {found[:_SHOWN]}; {allowed.format(**limits, reason=_reason(first))}"
@@ -185,7 +185,7 @@ def _key(name: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value as TOML."""
+    """Format a value as TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -198,7 +198,7 @@ def _value(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    """A basic TOML string; everything that could end a line or a string is escaped."""
+    """Format a basic TOML string, escaping whatever could end a line or the string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c.isprintable() else _escape(ord(c)) for c in escaped) + '"'
 

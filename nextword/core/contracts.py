@@ -1,7 +1,7 @@
-"""The one contract: a language model is a machine with a state.
+"""The contract of every model: a language model is a machine with a state.
 
-A word goes in, a distribution over the next word and a new state come out. A count model's
-last words, an RNN's h, an LSTM's (h, c) and a Transformer's cache are all that one thing.
+A token goes in, a distribution over the next token and a new state come out. A count model's last
+tokens, an RNN's h, an LSTM's (h, c) and a Transformer's cache are all such a state.
 [IITD-1 "Language Modelling", XMU "Recap: next token prediction and auto-regressive models"]
 
 Letters: B batch, T position, V vocabulary. A name ends in its shape: ``logp_BV``.
@@ -27,34 +27,34 @@ Unit = Literal["line", "document"]
 
 @runtime_checkable
 class LanguageModel(Protocol):
-    """What every family offers; decoders, metrics, servers and plots use nothing else.
+    """What every family implements; decoders, metrics, servers and plots rely on nothing else.
 
-    A state is everything already read and can always say what comes next. Callers never pass
-    START; END is an ordinary word; p(START) = 0. All logarithms are natural.
+    A state holds everything read so far and can always predict the next token. Callers never pass
+    START; END is an ordinary token; p(START) = 0. All logarithms are natural.
     """
 
     vocab_size: int
 
     def start(self, batch: int, source: Any = None, begin: bool = True) -> State:
-        """A state that has read START (``begin=False``: nothing) in every row.
+        """Return a state that has read START (``begin=False``: nothing) in every row.
 
         ``source``: what an encoder reads, one for each row; a model without an encoder calls `refuse_source`.
         """
         ...
 
     def next(self, state: State) -> Array:
-        """``logp_BV``: the log-probability of every word to come next."""
+        """Return ``logp_BV``: the log-probability of every token to come next."""
         ...
 
     def step(self, ids_B: Array, state: State) -> tuple[Array, State]:
-        """Read one word per row; return ``next`` of the new state, and the new state."""
+        """Read one token per row; return ``next`` of the new state, and the new state."""
         ...
 
     def score(self, ids_BT: Array, lengths_B: Array, state: State = None) -> tuple[Array, State]:
-        """``logp_BT``: log p of each word given what stands before it.
+        """Return ``logp_BT``: log p of each token given everything before it.
 
-        Entries past a row's length are 0; the state returned is after each row's last real
-        word; a length of 0 is allowed; ``state=None`` means ``start(B)``.
+        Entries past a row's length are 0; the returned state is the one after each row's last real
+        token; a length of 0 is allowed; ``state=None`` means ``start(B)``.
         """
         ...
 
@@ -87,19 +87,19 @@ class PackedScorer(Protocol):
     """A model that can score a packed stream of sequences in one pass (count models)."""
 
     def score_packed(self, ids: Array) -> Array:
-        """Log p of every id of ``START w … END START w … END``; entries at START are 0."""
+        """Return log p of every id of ``START w … END START w … END``; entries at START are 0."""
         ...
 
 
 @runtime_checkable
 class Carrier(Protocol):
-    """A model whose state outlives a line: what stood in the lines before helps to predict the next.
+    """A model whose state outlives a line: earlier lines help to predict the next one.
 
-    Published perplexities of recurrent models are counted so. Count models begin every line anew.
+    Published perplexities of recurrent models are measured this way. Count models start over at every line.
     """
 
     def carry(self, state: State) -> State:
-        """The state in which the next sequence of the same document begins, after END was read."""
+        """Return the state in which the next sequence of the same document starts, after END was read."""
         ...
 
 
@@ -175,29 +175,29 @@ def deterministic(model: LanguageModel) -> AbstractContextManager[Any]:
 
 @dataclass(frozen=True)
 class Block:
-    """A piece of a text as readers yield it: bytes that end at a line end where possible."""
+    """A piece of a text as readers yield it: bytes, ending at a line end where possible."""
 
     data: bytes
     ends_document: bool  # the document (file or record) ends with this block
-    source: str = ""  # where it comes from, for messages
-    line: int = 1  # the number of its first line in the source
+    source: str = ""  # file or corpus, for messages
+    line: int = 1  # number of its first line in the source
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """A text as ids: ``START w … END`` for every sequence, one after another."""
+    """A text as ids: ``START w … END`` for every sequence, one after the other."""
 
     ids: Array  # int32
     sequences: int
-    words: int  # white-space words, plus line ends where the unit is the line
+    words: int  # whitespace-separated words, plus line ends where the unit is the line
     bytes: int  # raw bytes read
-    unknown: int  # how many ids are UNKNOWN
-    side_nats: float = 0.0  # what spelling unknown words and odd gaps costs on top
-    documents: tuple[int, ...] | None = None  # where the STARTs stand that begin a document; None: all do
+    unknown: int  # number of UNKNOWN ids
+    side_nats: float = 0.0  # extra cost of spelling unknown words and unusual gaps
+    documents: tuple[int, ...] | None = None  # positions of STARTs that begin a document; None: all do
 
     @property
     def tokens(self) -> int:
-        """Predictions made: END counts, START does not."""
+        """Number of predictions: END counts, START does not."""
         return len(self.ids) - self.sequences
 
 
@@ -215,20 +215,20 @@ class Decoder(Protocol):
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """Bytes and strings to ids and back. Ids 0, 1, 2 are UNKNOWN, START, END."""
+    """Converts bytes and strings to ids and back. Ids 0, 1, 2 are UNKNOWN, START, END."""
 
     name: str  # its catalog name: words, characters, bytes, bpe, unigram
     unit: Unit
     vocab_size: int
-    closed: bool  # every text can be written without UNKNOWN
-    lossless: bool  # with its side costs it is a code for the bytes of the file
+    closed: bool  # every text can be encoded without UNKNOWN
+    lossless: bool  # ids and side costs together encode the exact bytes of the file
 
     def encode(self, text: str) -> Array:
-        """The ids of a piece of text within one sequence, without START and END."""
+        """Return the ids of a piece of text within one sequence, without START and END."""
         ...
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids; specials other than UNKNOWN are left out."""
+        """Return the text of ids; special tokens other than UNKNOWN are dropped."""
         ...
 
     def decoder(self) -> Decoder:
@@ -236,11 +236,11 @@ class Tokenizer(Protocol):
         ...
 
     def piece(self, index: int) -> str:
-        """How one id is shown: the word, character or subword; END as ``</s>``."""
+        """Return how one token is displayed: the word, character or subword; END as ``</s>``."""
         ...
 
     def encode_blocks(self, blocks: Iterable[Block], costs: bool = False) -> Iterator[Encoded]:
-        """Encode a stream of text with bounded memory; ``costs`` fills in ``side_nats``."""
+        """Encode a stream of text in bounded memory; ``costs`` fills in ``side_nats``."""
         ...
 
     def save(self, path: str) -> None:

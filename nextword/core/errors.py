@@ -1,4 +1,4 @@
-"""What can go wrong for a user, one class per thing a caller may want to catch.
+"""Errors a user can cause or meet, one class per thing a caller may want to catch.
 
 NextwordError
 ├── ConfigError        a setting, model name or option has a wrong value
@@ -6,7 +6,7 @@ NextwordError
 ├── RunError           a run folder is missing, damaged, busy or of another kind
 │   └── DamagedError   bytes on disk are not what was written
 ├── FormatError        a foreign file (ARPA, tokenizer.json, compressed file) is malformed
-├── TrainingError      the loss is no number any more
+├── TrainingError      the loss or the gradient is NaN or infinite, or memory ran out
 ├── ContextError       the model has no distribution here (`mle` in an unseen context)
 └── MissingPart        an optional dependency is not installed
 
@@ -20,11 +20,11 @@ import os
 
 
 class NextwordError(Exception):
-    """A mistake that one sentence can explain; catch it to catch all of them."""
+    """An error that one sentence can explain; catch it to catch all of them."""
 
 
 class ConfigError(NextwordError):
-    """A setting, a model name or an option has a value that cannot be used."""
+    """A setting, a model name or an option has an invalid value."""
 
 
 class DataError(NextwordError):
@@ -49,23 +49,23 @@ class RunError(NextwordError):
 
 
 class DamagedError(RunError):
-    """A file of a run is not what was written (size, checksum or contents)."""
+    """A file of a run is not what was written: its size, checksum or contents differ."""
 
 
 class FormatError(DataError):
-    """A foreign file (ARPA, tokenizer, compressed text) breaks its format."""
+    """A foreign file (ARPA, tokenizer, compressed text) violates its format."""
 
 
 class TrainingError(NextwordError):
-    """Learning cannot go on: the loss or the gradient is no number any more."""
+    """Training cannot continue: the loss or the gradient is NaN or infinite, or memory ran out."""
 
 
 class ContextError(NextwordError):
-    """The model has no distribution in this context, and says so."""
+    """The model defines no distribution in this context."""
 
 
 class MissingPart(NextwordError):  # noqa: N818 - it names what is missing
-    """An optional dependency is not installed; the message is the line to run."""
+    """An optional dependency is not installed; the message says which command installs it."""
 
     def __init__(self, part: str, extra: str, purpose: str) -> None:
         super().__init__(

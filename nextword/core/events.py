@@ -1,6 +1,6 @@
-"""What happens while something long runs: yielded, never called back.
+"""Events of a long-running operation: yielded, never called back.
 
-Terminal, report and later the page read the same events.
+The terminal, the report and the web page consume the same events.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ Rows = list[dict[str, Any]]  # of ``metrics.jsonl``
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened."""
+    """Anything that happened."""
 
 
 @dataclass(frozen=True)
 class Stage(Event):
-    """A named piece of work begins, as lmplz announces its five steps."""
+    """A named stage begins, as lmplz announces its five steps."""
 
     name: str
-    total: int | None = None  # in `unit`, where it is known beforehand
+    total: int | None = None  # in `unit`, if known in advance
     unit: str = ""
 
 
 @dataclass(frozen=True)
 class Progress(Event):
-    """So much of the current stage is done."""
+    """Part of the current stage is done."""
 
     done: int
 
 
 @dataclass(frozen=True)
 class Note(Event):
-    """One sentence the user should read; nothing stops."""
+    """A sentence the user should read; the operation continues."""
 
     message: str
 
@@ -49,14 +49,14 @@ class Measure(Event):
 
 @dataclass(frozen=True)
 class Step(Event):
-    """One update of the weights; what is not known yet is None."""
+    """One update of the weights; values not known yet are None."""
 
-    step: int  # updates made
-    steps: int | None  # expected in all
+    step: int  # updates so far
+    steps: int | None  # expected in total
     seconds: float  # since the command began
     seconds_left: float | None
-    tokens: int  # predictions learned from, so far
-    loss: float  # nats per token of this batch
+    tokens: int  # predictions trained on so far
+    loss: float  # nats per token in this batch
     rate: float  # the learning rate
     norm: float  # of the gradient, before clipping
     tokens_per_second: float
@@ -78,7 +78,7 @@ class Valid(Event):
 
 @dataclass(frozen=True)
 class Done(Event):
-    """The last event: what was made."""
+    """The last event; holds the result."""
 
     result: Any = None
 

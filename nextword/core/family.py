@@ -1,4 +1,4 @@
-"""What a family of models offers to training and loading; the catalog's slot "model" names them.
+"""The interface of a model family for training and loading; the catalog lists families in slot "model".
 
 A family is an object, not a class hierarchy. How it is trained is known by what it has: count families `fit`,
 network families `build`, composite families are made of `parts`.
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Budget:
-    """What a fit may use, and where it may put things."""
+    """The resources a fit may use."""
 
     seed: int = 0
-    memory: int = 0  # bytes of all processes together; 0: no limit
-    folder: Path | None = None  # the run being written: arrays too large for memory may be put here at once
-    scratch: Path | None = None  # for temporary files, on the same disk; removed afterwards
-    engine: str = "local"  # who counts: this machine, or "spark"
-    master: str = ""  # of a cluster
+    memory: int = 0  # bytes, summed over all processes; 0: no limit
+    folder: Path | None = None  # the run being written, for arrays too large for memory
+    scratch: Path | None = None  # for temporary files, on the same disk, removed afterwards
+    engine: str = "local"  # what does the counting: this machine, or "spark"
+    master: str = ""  # URL of a Spark master
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a check has found, one line each: fine, worth knowing, or a problem, with what to do."""
+"""Findings of a check, one line each: fine, worth knowing, or a problem with its remedy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Finding:
-    """One line; ``text`` says what was found and, unless all is well, what to do."""
+    """One finding; ``text`` says what was found and, unless all is well, what to do."""
 
     level: Literal["ok", "note", "problem"]
     about: str  # machine, memory, disk, a run …
@@ -19,15 +19,15 @@ class Finding:
 
 
 def ok(about: str, text: str) -> Finding:
-    """All is well."""
+    """Report that all is well."""
     return Finding("ok", about, text)
 
 
 def note(about: str, text: str) -> Finding:
-    """Worth knowing; everything works."""
+    """Report something worth knowing; everything works."""
     return Finding("note", about, text)
 
 
 def problem(about: str, text: str) -> Finding:
-    """Something does not work, or will not."""
+    """Report something that does not work, or will fail."""
     return Finding("problem", about, text)

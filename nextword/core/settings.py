@@ -18,7 +18,7 @@ from nextword.core import catalog
 
 
 class Settings(BaseModel):
-    """A group of settings. Default, help and limits sit on one line, next to what they set."""
+    """A group of settings. Default, help and limits are on one line, next to the code they configure."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 

@@ -1,4 +1,4 @@
-"""Texts from files, and what is known about them before a model sees them.
+"""Texts from files, and what is known about them before training.
 
 Public functions: ``readers.read`` (a `Reader` of blocks), ``paths.resolve`` and ``paths.same_file``,
 ``corpora.list_corpora`` / ``corpus_files`` / ``get_corpus``, ``packed.packed`` with ``packed.packed_key``

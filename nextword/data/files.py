@@ -1,6 +1,6 @@
-"""The bytes of a file, unpacked where it is gzip, whatever its name says.
+"""Read the bytes of a file, decompressed if it is gzip, whatever its name.
 
-A download that was cut off, a damaged archive and a bomb end in a sentence, never in half a text.
+A truncated download, a damaged archive and a decompression bomb are errors, never half a text.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import IO
 from nextword.core.errors import DataError
 from nextword.data.paths import STDIN, Source, unreadable
 
-PIECE = 1 << 20  # bytes read at a time
+PIECE = 1 << 20  # bytes per read
 GZIP = b"\x1f\x8b"
-# A gzip file that unpacks to more than this, and to more than so many times its size, is a bomb.
+# A gzip file that decompresses to more than this, and to more than BOMB_RATIO times its size, is a bomb.
 BOMB_BYTES, BOMB_RATIO = 1 << 30, 200
 
 _OTHER = {
@@ -24,12 +24,12 @@ _OTHER = {
     b"\xfd7zXZ\x00": ("an xz archive", "unpack it with unxz"),
     b"\x28\xb5\x2f\xfd": ("a zstd archive", "unpack it with unzstd"),
     b"%PDF-": ("a PDF document", "extract its text first"),
-    b"PAR1": ("a Parquet table", "say --set data.format=parquet or name it .parquet"),
+    b"PAR1": ("a Parquet table", "use --set data.format=parquet or rename it to .parquet"),
 }
 
 
 def open_binary(source: Source) -> IO[bytes]:
-    """The file, open for reading."""
+    """Open the file for reading."""
     if source.path in STDIN:
         return sys.stdin.buffer
     try:
@@ -39,7 +39,7 @@ def open_binary(source: Source) -> IO[bytes]:
 
 
 def read_bytes(source: Source) -> Iterator[bytes]:
-    """The file's bytes in pieces, unpacked."""
+    """Yield the file's bytes in pieces, decompressed."""
     file = open_binary(source)
     try:
         head = _read(file, source)
@@ -65,20 +65,20 @@ def _read(file: IO[bytes], source: Source) -> bytes:
 
 
 def _unpack(file: IO[bytes], data: bytes, source: Source) -> Iterator[bytes]:
-    """The members of a gzip file one after another; each is checked by its own checksum."""
+    """Decompress the members of a gzip file one after the other; each is verified by its checksum."""
     read, made = len(data), 0
     unpacker = zlib.decompressobj(wbits=31)
     while True:
         try:
             out = unpacker.decompress(data, PIECE * 4)
         except zlib.error as error:
-            message = f"the gzip file is damaged near byte {read - len(data):,} ({error}); fetch it again"
+            message = f"the gzip file is damaged near byte {read - len(data):,} ({error}); download it again"
             raise DataError(message, source.shown) from error
         made += len(out)
         if made > BOMB_BYTES and made > BOMB_RATIO * read:
             raise DataError(
-                f"the gzip file unpacks to more than {BOMB_RATIO} times its size ({made:,} bytes so far), "
-                "which looks like an attack; unpack it yourself if you trust it",
+                f"the gzip file grows to more than {BOMB_RATIO} times its size ({made:,} bytes so far), "
+                "which looks like a decompression bomb; decompress it yourself if you trust it",
                 source.shown,
             )
         if out:
@@ -94,4 +94,6 @@ def _unpack(file: IO[bytes], data: bytes, source: Source) -> Iterator[bytes]:
             data = _read(file, source)
             read += len(data)
             if not data:
-                raise DataError(f"the gzip file is cut off after byte {read:,}; fetch it again", source.shown)
+                raise DataError(
+                    f"the gzip file is cut off after byte {read:,}; download it again", source.shown
+                )

@@ -1,7 +1,7 @@
-"""Texts as ids on disk: made once, memory-mapped, found again by their content.
+"""Encoded texts on disk: created once, memory-mapped, cached by content.
 
 A file is named by a hash of the text, the tokenizer and the unit, so that nothing stale is ever used; it is
-written whole or not at all. The folder is bounded: what was used least recently goes. Where it cannot be
+written atomically. The folder is bounded: the least recently used file is evicted. If the folder cannot be
 written, everything works without it.
 """
 
@@ -34,7 +34,7 @@ _ENDING = ".ids"
 
 @dataclass(frozen=True)
 class Packed:
-    """All ids of a text, in memory or mapped from a file, and their counts."""
+    """All ids of a text, in memory or memory-mapped, and their counts."""
 
     ids: Array
     sequences: int
@@ -46,21 +46,21 @@ class Packed:
 
     @property
     def tokens(self) -> int:
-        """Predictions made: END counts, START does not."""
+        """Number of predictions: END counts, START does not."""
         return len(self.ids) - self.sequences
 
 
 def cache_limit() -> int:
-    """How many bytes the cached ids may take: $NEXTWORD_CACHE_LIMIT, as in 500M; default 5 GB."""
+    """Return the size limit of the cached ids in bytes: $NEXTWORD_CACHE_LIMIT, as in 500M; default 5 GB."""
     value = os.environ.get("NEXTWORD_CACHE_LIMIT", LIMIT)
     try:
         return int(str(parse_size(value)))
     except ValueError as error:
-        raise ConfigError(f"$NEXTWORD_CACHE_LIMIT is '{value}', which is no size; {error}") from error
+        raise ConfigError(f"$NEXTWORD_CACHE_LIMIT is '{value}', which is not a size; {error}") from error
 
 
 def packed_key(digest: str, tokenizer: Tokenizer, costs: bool = False) -> str:
-    """The name of a text's ids: a hash of the text's digest and everything the tokenizer is made of."""
+    """Return the cache key of a text's ids: a hash of the text's digest and the whole tokenizer."""
     with tempfile.TemporaryDirectory(prefix="nextword-") as folder:
         path = os.path.join(folder, "tokenizer.json")
         tokenizer.save(path)
@@ -69,7 +69,7 @@ def packed_key(digest: str, tokenizer: Tokenizer, costs: bool = False) -> str:
 
 
 def packed(key: str, encode: Callable[[], Iterable[Encoded]]) -> Packed:
-    """The ids under this key: mapped from the cache, or made by ``encode`` and put there.
+    """Return the ids under this key: memory-mapped from the cache, or made by ``encode`` and cached.
 
     ``encode`` is called a second time if the disk turns out to be full.
     """
@@ -78,7 +78,7 @@ def packed(key: str, encode: Callable[[], Iterable[Encoded]]) -> Packed:
     found = _open(path)
     if found is not None:
         with suppress(OSError):
-            os.utime(path)  # used just now
+            os.utime(path)  # mark as recently used
         return found
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -91,16 +91,16 @@ def packed(key: str, encode: Callable[[], Iterable[Encoded]]) -> Packed:
 
 
 def _open(path: Path) -> Packed | None:
-    """The ids of a file, checked; None if there is none, or it is not as it was written (then it goes)."""
+    """Open and verify a file of ids; None if it is missing or damaged (then it is deleted)."""
     try:
         with open(path, "rb") as file:
             head = file.read(_HEAD.size)
         magic, count, sequences, words, size, unknown, nats, checksum = _HEAD.unpack(head)
         if magic != _MAGIC or os.path.getsize(path) != _HEAD.size + 4 * count:
-            raise ValueError("another size than was written")
+            raise ValueError("its size has changed")
         ids = np.memmap(path, np.int32, "r", _HEAD.size, (count,)) if count else np.zeros(0, np.int32)
         if zlib.crc32(ids.view(np.uint8).data) != checksum:
-            raise ValueError("other bytes than were written")
+            raise ValueError("its contents have changed")
     except (ValueError, struct.error):
         with suppress(OSError):
             path.unlink()
@@ -111,7 +111,7 @@ def _open(path: Path) -> Packed | None:
 
 
 def _write(path: Path, parts: Iterable[Encoded]) -> None:
-    """Write beside the place, then move: a reader sees the whole file or none."""
+    """Write to a temporary file, then rename: a reader sees the complete file or none."""
     handle, name = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
     try:
         with open(handle, "wb") as file:
@@ -163,7 +163,7 @@ class _Totals:
 
 
 def _make_room(folder: Path, keep: Path) -> None:
-    """Remove what was used least recently until the folder is within its limit; leftovers of crashes too."""
+    """Evict the least recently used files until the folder is within its limit, and leftovers of crashes."""
     files = sorted(_files(folder), key=lambda item: item[1])
     total, limit = sum(size for _, _, size in files), cache_limit()
     for path, _, size in files:

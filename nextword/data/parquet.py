@@ -1,6 +1,6 @@
-"""Parquet tables, a batch of rows at a time, through the pyarrow package.
+"""Read Parquet tables, a batch of rows at a time, with the pyarrow package.
 
-Every row's text is a document of its own.
+Every row's text is a document.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ROWS = 1024
 
 
 def parquet_blocks(source: Source, settings: DataSettings) -> Iterator[Block]:
-    """The texts of a Parquet table's rows, one block each."""
+    """Yield the texts of a Parquet table's rows, one block each."""
     if source.path in STDIN:
         raise DataError("a Parquet table cannot be read from standard input; give the file", source.shown)
     try:
@@ -31,7 +31,7 @@ def parquet_blocks(source: Source, settings: DataSettings) -> Iterator[Block]:
             yield from _rows(file, _names(file.schema_arrow.names, source, settings), source)
     except (arrow.ArrowException, OSError) as error:
         reason = str(error).split("\n")[0][:200]
-        raise DataError(f"this is not a Parquet table that can be read ({reason})", source.shown) from error
+        raise DataError(f"this Parquet table cannot be read ({reason})", source.shown) from error
 
 
 def _names(there: list[str], source: Source, settings: DataSettings) -> list[str]:
@@ -41,8 +41,8 @@ def _names(there: list[str], source: Source, settings: DataSettings) -> list[str
     for name in wanted:
         if name not in there:
             guess = nearest(name, there)
-            hint = f"did you mean '{guess}'? " if guess else ""
-            message = f"there is no column '{name}'; {hint}There are: {', '.join(there[:20])}"
+            hint = f"did you mean '{guess}'? Available" if guess else "available"
+            message = f"there is no column '{name}'; {hint}: {', '.join(there[:20])}"
             raise DataError(f"{message}. Choose with --set data.text_column=NAME", source.shown)
     return wanted
 
@@ -54,12 +54,12 @@ def _rows(file: Any, names: list[str], source: Source) -> Iterator[Block]:
             number += 1
             texts = [cell for cell in cells if cell is not None]
             if not all(isinstance(text, str) for text in texts):
-                message = f"the column holds {type(texts[0]).__name__}, not text"
+                message = f"the column contains {type(texts[0]).__name__}, not text"
                 raise DataError(f"row {number}: {message}", source.shown)
             data = "\n".join(texts).encode("utf-8")
             if b"\0" in data:
-                raise DataError(f"row {number}: the text holds a NUL character", source.shown)
+                raise DataError(f"row {number}: the text contains a NUL character", source.shown)
             found = found or bool(data.strip())
             yield Block(data, True, source.shown, number)
     if not found:
-        raise DataError("no row of this table holds a word", source.shown)
+        raise DataError("no row of this table contains any text", source.shown)

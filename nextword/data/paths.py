@@ -1,7 +1,7 @@
-"""What the user named, as a list of files: files, folders, patterns, ``-``, and corpora by name.
+"""Turn what the user named into a list of files: files, folders, patterns, ``-``, and corpora by name.
 
-Everything wrong with a path is said here, before a byte is read; a name that does not exist is answered
-with the nearest ones that do.
+Everything wrong with a path is reported here, before a byte is read; a name that does not exist is
+answered with the nearest existing ones.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ class Source:
 
     path: str
     named: bool = True  # the user named it; False: it was found in a folder or by a pattern
-    size: int | None = None  # None: it can be read only once (a pipe, standard input)
+    size: int | None = None  # None: readable only once (a pipe, standard input)
 
     @property
     def shown(self) -> str:
-        """How it is named in messages; a file name that is no UTF-8 is shown with escapes."""
+        """Its name in messages; a file name that is not UTF-8 is shown with escapes."""
         if self.path in STDIN:
             return "standard input"
         return os.fsencode(self.path).decode("utf-8", "backslashreplace")
 
     @property
     def format(self) -> str:
-        """The format that its ending means."""
+        """The format its extension implies."""
         name = self.path.lower().removesuffix(".gz")
         return ENDINGS.get(os.path.splitext(name)[1], "text")
 
 
 def resolve(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Source]:
-    """The files behind what the user named, in order; a folder's and a pattern's files sorted by name."""
+    """Return the files the user named, in order; those of a folder or a pattern sorted by name."""
     named = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not named:
         raise DataError(
-            "no data was named; give a file, a folder, a pattern, a corpus or - for standard input"
+            "no data was given; give a file, a folder, a pattern, a corpus or - for standard input"
         )
     return [source for path in named for source in _resolve_one(os.fspath(path))]
 
@@ -94,22 +94,22 @@ def _folder(path: str) -> list[Source]:
                 files.append(_file(full, os.stat(full), named=False))
     if not files:
         raise DataError(
-            f"the folder holds no text; files in it must end in {', '.join(ENDINGS)} (or these with .gz), "
-            "or name them one by one",
+            f"the folder contains no text; its files must end in {', '.join(ENDINGS)} (or these with .gz), "
+            "or be named one by one",
             Source(path).shown,
         )
     return files
 
 
 def _not_a_path(path: str) -> list[Source]:
-    """A pattern, a corpus's name, or a file that is not there."""
+    """Resolve a pattern or a corpus's name; anything else is a missing file."""
     if os.path.islink(path):
         raise DataError("this is a symbolic link to a file that does not exist", Source(path).shown)
     if any(character in path for character in "*?["):
         files = {
             os.path.realpath(name): name for name in sorted(glob.glob(path, recursive=True), reverse=True)
         }
-        found = sorted(name for name in files.values() if os.path.isfile(name))  # links may lead in circles
+        found = sorted(name for name in files.values() if os.path.isfile(name))  # links may form loops
         if not found:
             raise DataError("no file matches this pattern", Source(path).shown)
         return [_file(name, os.stat(name), named=False) for name in found]
@@ -119,7 +119,7 @@ def _not_a_path(path: str) -> list[Source]:
 
 
 def _nearest(path: str) -> str:
-    """The names beside the missing file, and the corpora, that look most like it."""
+    """Suggest the neighbouring files and the corpora with the most similar names."""
     folder, name = os.path.split(path)
     try:
         beside = os.listdir(folder or ".")
@@ -136,24 +136,24 @@ def _close(name: str, names: Sequence[str]) -> list[str]:
 
 
 def _why(error: OSError | ValueError) -> str:
-    """What the system says, in our words."""
+    """Describe a system error."""
     number = getattr(error, "errno", None)
     if number == errno.ELOOP:
-        return "this is a loop of symbolic links; name the file itself"
+        return "this is a loop of symbolic links; give the file itself"
     if number in (errno.EACCES, errno.EPERM):
-        return "this file may not be read (permission denied); change its mode with chmod, or copy it"
+        return "permission denied; make the file readable with chmod, or copy it"
     if number == errno.ENAMETOOLONG:
-        return "the name is too long for a file; was a text given in place of a file?"
+        return "the file name is too long; was a text given instead of a file?"
     return f"this cannot be read ({getattr(error, 'strerror', None) or error})"
 
 
 def unreadable(error: OSError, source: Source) -> DataError:
-    """The error for a file that is there and does not open."""
+    """Return the error for an existing file that cannot be opened."""
     return DataError(_why(error), source.shown)
 
 
 def same_file(one: Sequence[Source], other: Sequence[Source]) -> str | None:
-    """The first file that stands in both lists: training text must not be used for validation."""
+    """Return the first file in both lists: training text must not be used for validation."""
     seen = {Path(source.path).resolve() for source in one if source.path not in STDIN}
     both = [source for source in other if source.path not in STDIN and Path(source.path).resolve() in seen]
     return both[0].shown if both else None

@@ -1,6 +1,6 @@
-"""Any text the user has, as a stream of blocks: one pass, bounded memory, every byte checked.
+"""Read any text as a stream of blocks: one pass, bounded memory, every byte checked.
 
-Formats: plain text, gzip, JSON lines, CSV, TSV, Parquet, standard input; folders and patterns of them.
+Formats: plain text, gzip, JSON lines, CSV, TSV, Parquet, standard input; folders and patterns of files.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from nextword.data.files import GZIP, open_binary, read_bytes
 from nextword.data.paths import Source, resolve
 from nextword.data.settings import DataSettings
 
-BLOCK = 1 << 22  # bytes of a block
-_AHEAD = 1 << 21  # from this many bytes on, the next block is read while the last one is used
+BLOCK = 1 << 22  # bytes per block
+_AHEAD = 1 << 21  # from this many bytes on, the next block is read ahead
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -27,10 +27,10 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 def read(
     paths: Paths, settings: DataSettings | None = None, *, raw: bool = False, digest: bool = False
 ) -> Reader:
-    """The blocks of what the user named; paths are looked up now, contents when the blocks are taken.
+    """Return the blocks of the user's files; paths are resolved now, contents read when iterated.
 
-    ``raw`` keeps CRLF line ends, for evaluation in bits of the file's own bytes; ``digest`` computes
-    `Reader.digest` on the way.
+    ``raw`` keeps CRLF line ends, for evaluation in bits per byte of the file; ``digest`` computes
+    `Reader.digest` along the way.
     """
     return Reader(resolve(paths), settings or DataSettings(), raw, digest)
 
@@ -41,7 +41,7 @@ class Reader:
     def __init__(
         self, sources: list[Source], settings: DataSettings, raw: bool, digest: bool, fail: Fail = stop
     ) -> None:
-        """``fail`` is handed every problem of encoding; it may collect them and go on."""
+        """Pass every encoding problem to ``fail``, which may collect them and continue."""
         self.sources, self.settings, self.raw, self._fail = sources, settings, raw, fail
         self.notes: list[Note] = []
         self.bytes = self.lines = self.documents = 0
@@ -50,18 +50,18 @@ class Reader:
 
     @property
     def size(self) -> int | None:
-        """Bytes on disk, where all of them are files."""
+        """Bytes on disk, if all sources are files."""
         sizes = [source.size for source in self.sources]
         return None if None in sizes else sum(size for size in sizes if size is not None)
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the text and its document ends; empty unless it was asked for."""
+        """SHA-256 of the text and its document ends; empty unless requested."""
         return "" if self._hash is None else self._hash.hexdigest()
 
     def __iter__(self) -> Iterator[Block]:
         if self._used:
-            raise RuntimeError("a reader can be read once; make another with read()")
+            raise RuntimeError("a reader can be read only once; create another with read()")
         self._used = True
         size = self.size
         blocks = self._counted()
@@ -76,9 +76,9 @@ class Reader:
                 if source.named:
                     raise DataError(*error.args) from None
                 empty.append(error)
-                self.notes.append(Note(f"{error}; it was left out"))
+                self.notes.append(Note(f"{error}; it was skipped"))
         if len(empty) == len(self.sources):
-            raise DataError(f"none of the {len(empty)} files holds a token; the first is {empty[0]}")
+            raise DataError(f"none of the {len(empty)} files contains any tokens; the first is {empty[0]}")
 
     def _file(self, source: Source) -> Iterator[Block]:
         checker = TextChecker(source.shown, self.settings, self.raw, self._fail)
@@ -101,7 +101,7 @@ class Reader:
         self.lines += checker.newlines + (last != b"\n") if kind == "text" else self.documents
         self.notes.extend(Note(sentence) for sentence in checker.notes())
         if source.path.lower().endswith(".gz") and source.size and not _is_gzip(source):
-            self.notes.append(Note(f"{source.shown}: this is plain text, although its name ends in .gz"))
+            self.notes.append(Note(f"{source.shown}: this is plain text although its name ends in .gz"))
 
     def _count(self, block: Block) -> None:
         self.bytes += len(block.data)
@@ -113,14 +113,14 @@ class Reader:
 
 
 class _NoTokens(DataError):  # noqa: N818 - it names what is missing
-    """A file without a token: an error where it was named, a note where it was found in a folder."""
+    """A file without tokens: an error if the user named it, a note if it was found in a folder."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
 
 
 def text_blocks(source: Source, checker: TextChecker, one_document: bool = True) -> Iterator[Block]:
-    """A plain text as checked blocks, cut at line ends; a line longer than a block goes on in the next."""
+    """Yield a plain text as checked blocks, cut at line ends; a very long line spans several blocks."""
     waiting: Block | None = None
     for data in _cut(read_bytes(source)):
         line = checker.line
@@ -139,7 +139,7 @@ def text_blocks(source: Source, checker: TextChecker, one_document: bool = True)
 
 
 def _cut(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Blocks that end at a line end; where a line is too long, between two characters."""
+    """Cut into blocks that end at a line end or, if a line is too long, between two characters."""
     parts: list[bytes] = []
     size = 0
     for piece in pieces:
@@ -157,7 +157,7 @@ def _cut(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _between_characters(data: bytes) -> int:
-    """A place near the end that is inside no UTF-8 character and not between CR and LF."""
+    """Return a place near the end that splits neither a UTF-8 character nor a CR LF."""
     end = len(data)
     while end > len(data) - 4 and 0x80 <= data[end - 1] < 0xC0:
         end -= 1
@@ -167,7 +167,7 @@ def _between_characters(data: bytes) -> int:
 
 
 def _ahead(blocks: Iterator[Block]) -> Iterator[Block]:
-    """The same blocks, the next one being read while the last one is used."""
+    """Yield the same blocks, reading the next one ahead in a thread."""
     with ThreadPoolExecutor(1, thread_name_prefix="nextword-read") as pool:
         coming = pool.submit(next, blocks, None)
         while (block := coming.result()) is not None:

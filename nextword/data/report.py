@@ -1,6 +1,6 @@
-"""The report of ``data check``: numbers, places, and a few sentences of advice.
+"""The report of ``data check``: numbers, places, and advice.
 
-Every sentence names what was found and the setting that deals with it.
+Every sentence names what was found and the setting that handles it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MANY_UNSEEN = 0.1
 
 @dataclass(frozen=True)
 class Longest:
-    """The longest line and where it is."""
+    """The longest line and its place."""
 
     bytes: int
     source: str
@@ -27,15 +27,15 @@ class Longest:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What a text is like, and what looks wrong with it."""
+    """The properties of a text, and anything suspicious in it."""
 
     lines: int
     blank_lines: int
     words: int
-    types: int  # different words
+    types: int  # distinct words
     bytes: int
     documents: int
-    duplicate_lines: int  # lines that repeat an earlier one, blank ones apart
+    duplicate_lines: int  # lines that repeat an earlier one, other than blank ones
     longest_line: Longest
     unknown_curve: tuple[float, ...]  # share of unseen words in the second tenth, the third, …
     odd_characters: dict[str, int]
@@ -44,20 +44,20 @@ class CheckReport:
     advice: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return asdict(self)
 
     def __str__(self) -> str:
         longest = self.longest_line
         rows = [
             f"{self.lines:,} lines ({self.blank_lines:,} blank, {self.duplicate_lines:,} repeated), "
-            f"{self.words:,} words ({self.types:,} different), {self.bytes:,} bytes, "
+            f"{self.words:,} words ({self.types:,} distinct), {self.bytes:,} bytes, "
             f"{self.documents:,} documents",
             f"longest line: {longest.bytes:,} bytes ({longest.source}:{longest.line})",
         ]
         if self.unknown_curve:
             shown = " ".join(f"{100 * share:.1f}%" for share in self.unknown_curve)
-            rows.append(f"unseen words in each further tenth: {shown}")
+            rows.append(f"unseen words in each subsequent tenth: {shown}")
         rows += [f"{name}: {count:,}" for name, count in self.odd_characters.items()]
         rows += [f"problem: {problem}" for problem in self.problems]
         rows += [f"note: {note}" for note in self.notes]
@@ -72,17 +72,17 @@ def advise(
     odd: Mapping[str, int],
     has_problems: bool,
 ) -> list[str]:
-    """Sentences about what to do, the most important first."""
+    """Return advice, the most important first."""
     say = []
     if has_problems:
-        say.append("repair the problems first: training stops at the first of them")
+        say.append("fix the problems first: training stops at the first one")
     full = counts["lines"] - counts["blank_lines"]
     if full and counts["duplicate_lines"] > _MANY_DUPLICATES * full:
         share = counts["duplicate_lines"] / full
-        say.append(f"{share:.0%} of the lines repeat earlier ones; figures are more honest without them")
+        say.append(f"{share:.0%} of the lines repeat earlier ones; deduplicate them for honest figures")
     if longest.bytes > _LONG_LINE:
         say.append(
-            f"the longest line has {longest.bytes:,} bytes; break it up where lines should be sentences"
+            f"the longest line has {longest.bytes:,} bytes; split it if lines are meant to be sentences"
         )
     if curve and curve[-1] > _MANY_UNSEEN:
         say.append(
@@ -90,13 +90,13 @@ def advise(
             "or characters suit such a text better than words"
         )
     if counts["words"] and counts["types"] > 1_000_000:
-        say.append("more than a million words are different; limit them with --set text.max_vocab=200000")
+        say.append("more than a million words are distinct; limit them with --set text.max_vocab=200000")
     if odd.get("odd spaces"):
-        say.append("no-break and other Unicode spaces do not part words; replace them if they should")
+        say.append("no-break and other Unicode spaces do not separate words; replace them if they should")
     if odd.get("zero-width characters"):
         say.append("zero-width characters and soft hyphens make equal-looking words different; remove them")
     if odd.get("replacement characters"):
-        say.append("U+FFFD stands where a character was lost before; look for a better copy of the text")
+        say.append("U+FFFD marks characters lost earlier; look for a better copy of the text")
     if odd.get("control characters"):
-        say.append("there are control characters, perhaps terminal codes; remove them")
+        say.append("remove the control characters, which may be terminal codes")
     return say

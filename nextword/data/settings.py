@@ -1,6 +1,6 @@
 """How data is read: the settings of the group ``data``.
 
-A wrong value ends here, before any file is opened.
+A wrong value is reported here, before any file is opened.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ Format = Literal["auto", "text", "jsonl", "csv", "tsv", "parquet"]
 
 
 class DataSettings(Settings):
-    """Format, columns, the unit of a sequence, and what to do with what cannot be read."""
+    """Format, columns, the unit of a sequence, and how to treat invalid bytes."""
 
     unit: Literal["auto", "line", "document"] = Field(
-        "auto", description="what a sequence is; auto: the tokenizer's own (words: line, others: document)"
+        "auto",
+        description="unit of a sequence; auto: the tokenizer's default (words: line, others: document)",
     )
-    format: Format = Field("auto", description="file format; auto: by the file's ending")
+    format: Format = Field("auto", description="file format; auto: by the file's extension")
     text_column: str = Field(
         "", description="column or JSON field with the text (name or number); several: title,body"
     )
@@ -33,4 +34,4 @@ class DataSettings(Settings):
     newlines: Literal["unify", "keep"] = Field(
         "unify", description="unify: CRLF becomes LF in training text; evaluation always keeps the bytes"
     )
-    hold_out: float = Field(0.05, ge=0.0, le=0.5, description="share of the text held out where it is needed")
+    hold_out: float = Field(0.05, ge=0.0, le=0.5, description="share of the text held out for validation")

@@ -1,7 +1,7 @@
-"""A text given by names (files, folders, patterns, corpora, ``-``), to be read as often as it is needed.
+"""A text given by names (files, folders, patterns, corpora, ``-``) that can be read several times.
 
-Names are looked up at once, so that a wrong one ends a command before any work. What can be read only once,
-such as standard input, is written to a temporary file where a second pass needs it.
+Names are resolved at once, so that a wrong one fails before any work. Input that can be read only once,
+such as standard input, is written to a temporary file if a second pass needs it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Names = Iterable[str | os.PathLike[str]]
 
 
 class Source:
-    """A text, its size, and what was noticed while it was read."""
+    """A text, its size, and the reader's notes."""
 
     def __init__(self, names: Names, settings: DataSettings, raw: bool = False) -> None:
         self.names = tuple(os.fspath(name) for name in names)
@@ -35,44 +35,44 @@ class Source:
 
     @classmethod
     def for_training(cls, names: Names, settings: DataSettings) -> Source:
-        """A text to learn from: line ends are unified."""
+        """Create a text to train on: line ends are unified."""
         return cls(names, settings)
 
     @classmethod
     def for_reading(
         cls, names: Names, settings: DataSettings, sets: Mapping[str, Any] | None = None
     ) -> Source:
-        """A text to measure: every byte counts. ``sets`` are further settings of the group ``data``."""
+        """Create a text to evaluate: every byte counts. ``sets`` are more settings of the group ``data``."""
         changed = settings.model_dump() | _checked(sets or {})
         return cls(names, DataSettings(**changed), raw=True)
 
     @property
     def size(self) -> int | None:
-        """Bytes on disk, where that is known."""
+        """Bytes on disk, if known."""
         return self._reader.size
 
     @property
     def about(self) -> int | None:
-        """As `size`, where a part of a text knows its size only roughly."""
+        """The approximate size: a part of a text knows its size only roughly."""
         return self.size
 
     @property
     def was_held_out(self) -> bool:
-        """Whether it was cut from the text to learn from, so that in the end it may be learned from, too."""
+        """Whether it was split off the training text, so that it may be trained on in the end."""
         return False
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the text that was read last."""
+        """SHA-256 of the text last read."""
         return self._reader.digest
 
     @property
     def notes(self) -> list[str]:
-        """What the reader noticed, once it has read to the end."""
+        """The reader's notes, complete once it has read to the end."""
         return [note.message for note in self._reader.notes]
 
     def blocks(self) -> Iterator[Block]:
-        """The text from its beginning."""
+        """Return the blocks of the text from its start."""
         if self._spool is not None:
             return iter(self._spool)
         if self._taken:
@@ -82,30 +82,30 @@ class Source:
         return iter(self._reader)
 
     def _check_unchanged(self) -> None:
-        """Two passes must see the same text: cut, vocabulary and ids belong together."""
+        """Raise a DataError if a file changed: split, vocabulary and ids of two passes must agree."""
         now = _stamps(self._reader)
         for path, was in self._stamps.items():
             if path in now and now[path] != was:
                 raise DataError(
-                    f"the file was changed while it was read ({was[0]:,} bytes, then {now[path][0]:,}); "
-                    "wait until it is complete, and train again",
+                    f"the file changed while being read ({was[0]:,} bytes, then {now[path][0]:,}); "
+                    "wait until it is complete, then train again",
                     path,
                 )
 
     def read_through(self) -> str:
-        """Read to the end, for the digest alone."""
+        """Read to the end and return the digest."""
         if self._spool is None:
             for _ in self.blocks():
                 pass
         return self.digest
 
     def keep(self) -> None:
-        """Before a first pass that will not be the last: text that comes only once is kept in a file."""
+        """Save text that can be read only once to a file; call it before the first of several passes."""
         if self.size is None and self._spool is None:
             self._spool = Spool(self.blocks())
 
     def shares_a_file_with(self, other: Source) -> str | None:
-        """The first file that both have."""
+        """Return the first file in both."""
         return same_file(self._reader.sources, other._reader.sources)
 
     def _open(self) -> Reader:
@@ -113,7 +113,7 @@ class Source:
 
 
 class Spool:
-    """Blocks in a temporary file, to be read again."""
+    """Blocks saved in a temporary file, to be read again."""
 
     def __init__(self, blocks: Iterable[Block]) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="nextword-")  # noqa: SIM115 - it lives as long as we
@@ -132,7 +132,7 @@ class Spool:
 
 
 def _stamps(reader: Reader) -> dict[str, tuple[int, int]]:
-    """Size and time of the last change of every file."""
+    """Return size and modification time of every file."""
     found = {}
     for source in reader.sources:
         if source.size is not None:
@@ -143,6 +143,6 @@ def _stamps(reader: Reader) -> dict[str, tuple[int, int]]:
 
 
 def _checked(sets: Mapping[str, Any]) -> dict[str, Any]:
-    """Only what was set, as plain values; only settings of the group ``data`` are allowed."""
+    """Return the values that were set, as plain values; only settings of the group ``data`` are allowed."""
     settings = cast(DataSettings, config.build({"data": DataSettings}, sets)["data"])
     return settings.model_dump(exclude_unset=True)

@@ -1,7 +1,7 @@
-"""A text in two parts: what is learned from, and the end of it, which is held out to measure with.
+"""Split a text in two: the part to train on, and the end, which is held out for validation.
 
-Whole documents are held out where there are many of them, else lines; the cut is found in one pass and kept
-as a document and a line, so that both parts are read as streams of any size.
+Whole documents are held out if there are many, else lines; the cut is found in one pass and stored as
+a document and a line, so that both parts are read as streams of any size.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from nextword.data.settings import DataSettings
 from nextword.data.source import Names, Source
 
 _TRAINING = " (training part)"
-MANY = 40  # from so many documents on they are kept whole
+MANY = 40  # from this many documents on, they are kept whole
 
 
-class TooShort(DataError):  # noqa: N818 - it says what is wrong
-    """There is no line that could be held out."""
+class TooShort(DataError):  # noqa: N818 - it names what is wrong
+    """The text has no line that could be held out."""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """The first document, and the first line in it (from 0), that is held out."""
+    """The first held-out document, and the first held-out line in it (from 0)."""
 
     document: int
     line: int
 
 
 class Part(Source):
-    """One side of a cut; it is read like any other text."""
+    """One part of a split text; it is read like any other text."""
 
     def __init__(self, whole: Source, cut: Cut, held_out: bool) -> None:
         self.names = tuple(name + (" (held-out part)" if held_out else _TRAINING) for name in whole.names)
@@ -46,26 +46,26 @@ class Part(Source):
 
     @property
     def about(self) -> int | None:
-        """Bytes of the whole text, which is mostly this part where it is the part to learn from."""
+        """Bytes of the whole text, which is mostly the training part; unknown for the held-out part."""
         return None if self._held_out else self._whole.size
 
     @property
     def was_held_out(self) -> bool:
-        """The end of the text was."""
+        """Whether this is the held-out part."""
         return self._held_out
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the part that was read last."""
+        """SHA-256 of the part last read."""
         return self._hash.hexdigest()
 
     @property
     def notes(self) -> list[str]:
-        """What the reader noticed."""
+        """The reader's notes."""
         return self._whole.notes
 
     def blocks(self) -> Iterator[Block]:
-        """This side from its beginning."""
+        """Yield the blocks of this part from its start."""
         self._hash = hashlib.sha256()
         for block in _side(self._whole.blocks(), self._cut, self._held_out):
             self._hash.update(block.data)
@@ -74,28 +74,28 @@ class Part(Source):
             yield block
 
     def read_through(self) -> str:
-        """Read to the end, for the digest alone."""
+        """Read to the end and return the digest."""
         for _ in self.blocks():
             pass
         return self.digest
 
     def keep(self) -> None:
-        """The whole can be read again already."""
+        """Do nothing: the whole text can already be read again."""
 
     def shares_a_file_with(self, other: Source) -> str | None:
-        """Two parts of one text have no line in common; another text is asked for itself."""
+        """Return None for the other part of the same text, which shares no line; else ask the whole."""
         return None if isinstance(other, Part) else self._whole.shares_a_file_with(other)
 
 
 def whole_names(names: Iterable[str]) -> tuple[str, ...]:
-    """The names of the whole text, where these are of its training part."""
+    """Return the names of the whole text for those of its training part."""
     return tuple(name.removesuffix(_TRAINING) for name in names)
 
 
 def hold_out(
     names: Names, settings: DataSettings, share: float | None = None, most: int | None = None
 ) -> tuple[Part, Part]:
-    """The training part and the held-out part, about `share` of the bytes (default: ``data.hold_out``).
+    """Return the training and the held-out part, about `share` of the bytes (default: ``data.hold_out``).
 
     The held-out part has at most about `most` bytes.
     """
@@ -108,13 +108,13 @@ def hold_out(
 
 
 def divide(source: Source, share: float, most: int | None = None) -> tuple[Part, Part]:
-    """A text that can be read again, in two: its end may be used for choices, as weights of a mixture."""
+    """Split a text that can be read again; its end may be used for choices, such as mixture weights."""
     cut = _find(source, share, most)
     return Part(source, cut, held_out=False), Part(source, cut, held_out=True)
 
 
 def _find(source: Source, share: float, most: int | None = None) -> Cut:
-    """Where the last `share` of the bytes begins, at a document or at a line."""
+    """Return where the last `share` of the bytes starts, at a document or at a line."""
     documents = _documents(source)
     total = sum(size for size, _ in documents)
     wanted = max((1 - share) * total, 0 if most is None else total - most)
@@ -130,13 +130,13 @@ def _find(source: Source, share: float, most: int | None = None) -> Cut:
         if number or line > 0:
             return Cut(number, max(0, line))
     raise TooShort(
-        "the text is too short to hold a part of it out; give more lines, or another text with --valid",
+        "the text is too short to hold out a part of it; give more lines, or another text with --valid",
         source.names[0],
     )
 
 
 def _documents(source: Source) -> list[tuple[int, int]]:
-    """Bytes and lines of every document."""
+    """Return bytes and lines of every document."""
     found: list[tuple[int, int]] = []
     size = lines = 0
     last = b""
@@ -170,7 +170,7 @@ def _side(blocks: Iterator[Block], cut: Cut, held_out: bool) -> Iterator[Block]:
 
 
 def _place(data: bytes, lines: int) -> int:
-    """The offset behind so many lines."""
+    """Return the offset after this many lines."""
     at = 0
     for _ in range(lines):
         at = data.find(b"\n", at) + 1

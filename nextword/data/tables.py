@@ -1,6 +1,6 @@
-"""Records as documents: JSON lines, CSV and TSV.
+"""Read records as documents: JSON lines, CSV and TSV.
 
-Every record's text is a document of its own; a record that cannot be read is named by its line.
+Every record's text is a document; an unreadable record is reported with its line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _JOIN = "\n"  # between the columns of one record
 
 
 def table_blocks(source: Source, kind: str, settings: DataSettings, checker: TextChecker) -> Iterator[Block]:
-    """The texts of a table's records, one block each."""
+    """Yield the texts of a table's records, one block each."""
     lines = _lines(source, checker)
     if kind == "jsonl":
         records = _json_texts(lines, source, settings)
@@ -36,11 +36,11 @@ def table_blocks(source: Source, kind: str, settings: DataSettings, checker: Tex
         found = found or bool(data.strip())
         yield Block(data, True, source.shown, line)
     if not found:
-        raise DataError("no record of this file holds a word", source.shown)
+        raise DataError("no record of this file contains any text", source.shown)
 
 
 def _lines(source: Source, checker: TextChecker) -> Iterator[str]:
-    """The lines of a file with their ends; a line may span blocks."""
+    """Yield the lines of a file with their ends; a line may span blocks."""
     from nextword.data.readers import text_blocks
 
     waiting: list[str] = []
@@ -59,17 +59,17 @@ def _lines(source: Source, checker: TextChecker) -> Iterator[str]:
 
 
 def _to_bytes(text: str, source: Source, line: int) -> bytes:
-    """A record's text as UTF-8; what JSON lets through and is no text is refused."""
+    """Encode a record's text as UTF-8; lone surrogates and NUL, which JSON allows, are errors."""
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError as error:
         code = f"U+{ord(text[error.start]):04X}"
         message = (
-            f"the text holds half a surrogate pair ({code}), which is no character; write the whole pair"
+            f"the text contains a lone surrogate ({code}), which is not a character; write the whole pair"
         )
         raise DataError(message, source.shown, line) from error
     if b"\0" in data:
-        raise DataError("the text holds a NUL character, which is in no text; remove it", source.shown, line)
+        raise DataError("the text contains a NUL character; remove it", source.shown, line)
     return data
 
 
@@ -96,12 +96,12 @@ def _no_constant(name: str) -> Any:
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key comes twice")
+        raise ValueError("duplicate key")
     return found
 
 
 def _fields(record: Any, names: list[str], source: Source, line: int) -> str:
-    """The text of a JSON record."""
+    """Return the text of a JSON record."""
     if not isinstance(record, dict):
         raise DataError("this line is neither a JSON object nor a string", source.shown, line)
     texts = []
@@ -110,16 +110,16 @@ def _fields(record: Any, names: list[str], source: Source, line: int) -> str:
             raise DataError(_no_column("field", name, list(record)), source.shown, line)
         if not isinstance(record[name], str):
             kind = type(record[name]).__name__
-            raise DataError(f"the field '{name}' is no string but {kind}", source.shown, line)
+            raise DataError(f"the field '{name}' is not a string but {kind}", source.shown, line)
         texts.append(record[name])
     return _JOIN.join(texts)
 
 
 def _no_column(what: str, name: str, there: list[str]) -> str:
     guess = nearest(name, there)
-    hint = f"; did you mean '{guess}'?" if guess else ";"
+    hint = f"did you mean '{guess}'? Available" if guess else "available"
     return (
-        f"there is no {what} '{name}'{hint} There are: {', '.join(there[:20]) or 'none'}. "
+        f"there is no {what} '{name}'; {hint}: {', '.join(there[:20]) or 'none'}. "
         "Choose with --set data.text_column=NAME"
     )
 
@@ -127,9 +127,9 @@ def _no_column(what: str, name: str, there: list[str]) -> str:
 def _table_texts(
     lines: Iterable[str], source: Source, settings: DataSettings, delimiter: str
 ) -> Iterator[tuple[int, str]]:
-    """The text columns of every row; rows must all be of one length."""
+    """Yield the text columns of every row; all rows must have the same length."""
     csv.field_size_limit(LINE_LIMIT)
-    if delimiter == "\t":  # in TSV a quote is a character like others
+    if delimiter == "\t":  # in TSV a quote is an ordinary character
         rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
     else:
         rows = csv.reader(lines, delimiter=delimiter, strict=True)
@@ -158,7 +158,7 @@ def _table_texts(
 def _columns(
     row: list[str], source: Source, settings: DataSettings
 ) -> tuple[Callable[[list[str]], str], bool]:
-    """Which columns hold the text, and whether the first row is a header."""
+    """Return which columns contain the text, and whether the first row is a header."""
     wanted = [name.strip() for name in settings.text_column.split(",") if name.strip()]
     named = [name.strip() for name in settings.columns.split(",") if name.strip()]
     if named and len(named) != len(row):
@@ -175,7 +175,7 @@ def _columns(
         if len(row) == 1:
             return _picker([0]), False
         message = (
-            f"which of the {len(row)} columns holds the text? Say --set data.text_column=NAME (a name of the "
+            f"which of the {len(row)} columns contains the text? Use --set data.text_column=NAME (from the "
             f"first row: {', '.join(cell[:20] for cell in row[:8])}) or a number from 1 to {len(row)}"
         )
         raise DataError(message, source.shown, 1)

@@ -1,6 +1,6 @@
-"""A text in any script on a coloured ground: the redder a word, the larger its number; blue is below 0.
+"""A text in any script on a coloured background: the redder a token, the larger its number; blue is negative.
 
-Karpathy et al. 2015 drew single units over text in this way. Pieces whose letters join, such as an accent
+Karpathy et al. 2015 drew single units over text this way. Tokens whose letters join, such as an accent
 that is a token of its own, are drawn as one with the mean of their numbers.
 """
 
@@ -24,7 +24,7 @@ def coloured(
     unit: str,
     limits: tuple[float, float] | None = None,
 ) -> str:
-    """The text, line by line, with a scale below; what is no number has no ground."""
+    """Draw the text, line by line, with a scale below; NaN has no background."""
     low, high = limits or _limits(values)
     parts: list[str] = []
     x, y = _EDGE, 8.0
@@ -37,8 +37,8 @@ def coloured(
         if x + wide > WIDTH - _EDGE and x > _EDGE:
             x, y = _EDGE, y + _LINE
         style = "fill:none" if math.isnan(value) else ground(share_of(value, low, high))
-        told = f"{shown.strip() or repr(text)[1:-1]}: {value:.3g} {unit}"
-        parts.append(cell(x, y, wide, _LINE - 4, style, told))
+        tooltip = f"{shown.strip() or repr(text)[1:-1]}: {value:.3g} {unit}"
+        parts.append(cell(x, y, wide, _LINE - 4, style, tooltip))
         parts.append(_word(x, y + 15, shown, wide))
         x += wide
         if text.endswith("\n"):
@@ -49,7 +49,7 @@ def coloured(
 
 
 def _word(x: float, y: float, text: str, wide: float) -> str:
-    """A word that takes the room its ground has, whatever the reader's font is."""
+    """Draw a word that fills the width of its background, whatever the reader's font is."""
     bare = text.strip(" ")
     if not bare:
         return ""

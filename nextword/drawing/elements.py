@@ -1,7 +1,7 @@
-"""What pictures are made of: words, cells and the frame, and about how wide a word is.
+"""Elements of pictures: text, cells and the frame, and the approximate width of a text.
 
-The fonts are the reader's, so that a picture holds Hindi or Chinese as well as English; a width is a guess
-that leaves some room.
+The fonts are the reader's, so that a picture can show Hindi or Chinese as well as English; a width is an
+estimate that leaves some room.
 """
 
 from __future__ import annotations
@@ -10,28 +10,28 @@ import unicodedata
 
 from nextword.core.printable import markup, printable
 
-LETTER = 6.6  # about the width of a letter, in pixels
+LETTER = 6.6  # approximate width of a letter, in pixels
 _WIDE, _NARROW, _CAPITAL, _BROADEST, _OTHER = 12.6, 4.2, 8.8, 11.0, 7.4
 _SLIM = frozenset("iljtfrI.,:;'`|!()[]{}\" ")
 _BROAD = frozenset("mwMW@%—…")
-_STEPS = 24  # strengths of a colour that are told apart
-_SOFT = 0.75  # small shares are drawn a little stronger than they are, on any ground
-VIRAMA = 9  # the combining class of the sign that binds a consonant to the next
+_STEPS = 24  # distinct colour intensities
+_SOFT = 0.75  # small shares are drawn a little stronger than they are, on any background
+VIRAMA = 9  # combining class of the sign that joins a consonant to the next
 
 
 def words(x: float, y: float, text: str, anchor: str = "start", kind: str = "tick", more: str = "") -> str:
-    """Words at a place; ``kind`` is their class in the page's style."""
+    """Draw text at a place; ``kind`` is its class in the page's style sheet."""
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
     return f'<text class="{kind}" {place}{more and " " + more}>{markup(text)}</text>'
 
 
 def turned(x: float, y: float, text: str, angle: int, anchor: str = "start", kind: str = "tick") -> str:
-    """Words that climb."""
+    """Draw rotated text."""
     return words(x, y, text, anchor, kind, f'transform="rotate({angle} {x:.1f} {y:.1f})"')
 
 
 def frame(inside: str, title: str, width: float, height: float) -> str:
-    """The picture itself; the title is read aloud by a screen reader."""
+    """Wrap a picture in its <svg> element; screen readers read the title aloud."""
     label = markup(title)
     return (
         f'<svg role="img" aria-label="{label}" viewBox="0 0 {width:.0f} {height:.0f}" '
@@ -39,22 +39,22 @@ def frame(inside: str, title: str, width: float, height: float) -> str:
     )
 
 
-def cell(x: float, y: float, width: float, height: float, style: str, told: str = "") -> str:
-    """A filled rectangle; ``told`` is shown when the pointer rests on it."""
+def cell(x: float, y: float, width: float, height: float, style: str, tooltip: str = "") -> str:
+    """Draw a filled rectangle; ``tooltip`` is shown when the pointer rests on it."""
     place = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
-    if not told:
+    if not tooltip:
         return f'<rect style="{style}" {place}/>'
-    return f'<rect style="{style}" {place}><title>{markup(told)}</title></rect>'
+    return f'<rect style="{style}" {place}><title>{markup(tooltip)}</title></rect>'
 
 
 def ground(share: float) -> str:
-    """The colour of a number: warm where it is positive, cold where negative, stronger the larger it is."""
+    """Return the colour of a number: warm if positive, cold if negative, stronger the larger it is."""
     strength = round(min(1.0, abs(share)) ** _SOFT * _STEPS) / _STEPS * 0.85
     return f"fill:rgba(var(--{'cold' if share < 0 else 'hot'}),{strength:.2f})"
 
 
 def scale(x: float, y: float, low: float, high: float, unit: str, width: float = 150) -> str:
-    """What the colours mean: a bar from low to high with its unit."""
+    """Draw the colour scale: a bar from low to high with its unit."""
     count = 15
     step = width / count
     parts = []
@@ -68,7 +68,7 @@ def scale(x: float, y: float, low: float, high: float, unit: str, width: float =
 
 
 def share_of(value: float, low: float, high: float) -> float:
-    """How strongly a number is coloured: -1 … 1 where a range lies on both sides of 0, else 0 … 1."""
+    """Return how strongly to colour a number: -1 … 1 if the range has both signs, else 0 … 1."""
     if low < 0 < high:
         return max(-1.0, min(1.0, value / max(-low, high)))
     if high <= 0 and low < 0:
@@ -77,7 +77,7 @@ def share_of(value: float, low: float, high: float) -> float:
 
 
 def width_of(text: str) -> float:
-    """About how wide a text is drawn, in pixels; marks above and below letters take no room."""
+    """Estimate the width of a text in pixels; combining marks take no room."""
     return sum(map(_width, printable(text)))
 
 
@@ -96,7 +96,7 @@ def _width(character: str) -> float:
 
 
 def shortened(text: str, most: float) -> str:
-    """As much of a text as fits, with a sign that something is missing."""
+    """Shorten a text to what fits, with an ellipsis."""
     if width_of(text) <= most:
         return text
     kept = text
@@ -106,9 +106,9 @@ def shortened(text: str, most: float) -> str:
 
 
 def glyphs(pieces: list[str]) -> list[list[int]]:
-    """Which pieces are drawn as one, since their letters join: accents, and what a virama binds together.
+    """Group the tokens that are drawn as one because their letters join: accents, and what a virama joins.
 
-    A piece that shows nothing (a part of a character) goes with what completes it.
+    A token that shows nothing (part of a character) goes with the one that completes it.
     """
     groups: list[list[int]] = []
     before, waits = "", False

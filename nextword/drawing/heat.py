@@ -1,6 +1,6 @@
-"""Numbers as the strength of a colour, in rows and columns that have names: attention, gates over time.
+"""Heat maps: numbers as colour intensity in named rows and columns, such as attention or gates over time.
 
-A cell tells its number where the pointer rests on it; large maps are drawn as one path for each strength.
+A cell has a tooltip with its number; large maps are drawn as one path per intensity.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from nextword.drawing.elements import (
 Array = np.ndarray[Any, np.dtype[Any]]
 WIDTH = 720
 _LARGEST, _SMALLEST = 26.0, 3.0
-_TOLD = 2500  # so many cells tell their numbers
-_LONGEST = 110.0  # pixels of a name
+_TOOLTIPS = 2500  # up to this many cells have tooltips
+_LONGEST = 110.0  # pixels per name
 
 
 @dataclass(frozen=True)
 class Names:
-    """An axis of a map: what it is, and the name of every row or column."""
+    """An axis of a map: its label, and the name of every row or column."""
 
     label: str
     each: Sequence[str]
@@ -48,7 +48,7 @@ def heat(
     unit: str,
     limits: tuple[float, float] | None = None,
 ) -> str:
-    """A map with names at the left and above, and a scale below; what is no number stays empty."""
+    """Draw a map with names at the left and above, and a scale below; NaN stays empty."""
     values_RC = np.asarray(values_RC, dtype=np.float64)
     low, high = limits or _limits(values_RC)
     left = 34 + _room(rows)
@@ -86,19 +86,19 @@ def _cells(
     unit: str,
 ) -> str:
     left, above, wide, tall = place
-    if values_RC.size > _TOLD:
+    if values_RC.size > _TOOLTIPS:
         return paths(values_RC, place, limits)
     parts = []
     for (r, c), value in np.ndenumerate(values_RC):
         if math.isfinite(value):
             style = ground(share_of(value, *limits))
-            told = f"{rows.each[r]} · {columns.each[c]}: {value:.3g} {unit}"
-            parts.append(cell(left + c * wide, above + r * tall, wide - 0.6, tall - 0.6, style, told))
+            tooltip = f"{rows.each[r]} · {columns.each[c]}: {value:.3g} {unit}"
+            parts.append(cell(left + c * wide, above + r * tall, wide - 0.6, tall - 0.6, style, tooltip))
     return "".join(parts)
 
 
 def paths(values_RC: Array, place: tuple[float, float, float, float], limits: tuple[float, float]) -> str:
-    """The same cells in little space: one path for all of a strength, and none for what is empty."""
+    """Draw the same cells compactly: one path per intensity, and none for empty cells."""
     left, above, wide, tall = place
     found: dict[str, list[str]] = {}
     for (r, c), value in np.ndenumerate(np.asarray(values_RC, dtype=np.float64)):
@@ -110,13 +110,13 @@ def paths(values_RC: Array, place: tuple[float, float, float, float], limits: tu
 
 
 def _room(names: Names, fitting: float = 0.0) -> float:
-    """For the longest name that does not fit into so much; the reader's font may be wide."""
+    """Return the room for the longest name that does not fit into this much, with a margin for wide fonts."""
     long = [width for width in map(width_of, names.each) if width > fitting]
     return 1.05 * min(_LONGEST, max(long, default=0.0))
 
 
 def _is_short(names: Names, wide: float) -> bool:
-    """Whether nearly all names can stand upright, as letters do."""
+    """Return whether nearly all names are short enough to be drawn upright."""
     return sum(width_of(name) <= wide for name in names.each) >= 0.9 * len(names.each)
 
 
@@ -141,7 +141,7 @@ def _column_names(columns: Names, left: float, above: float, wide: float) -> lis
 
 
 def thumbnails(maps: Sequence[Sequence[Array]], title: str, rows: str, columns: str, unit: str) -> str:
-    """Many small maps side by side: row by row, each named by its numbers."""
+    """Draw many small maps side by side, row by row, each labelled by its numbers."""
     across = max(map(len, maps), default=1)
     size = min(120.0, (WIDTH - 70) / across - 10)
     parts = []

@@ -1,6 +1,6 @@
-"""A report as one HTML file: no script, no network, readable on light and dark screens, and as plain text.
+"""A report as one HTML file: no scripts, no network, for light and dark mode, and as plain text.
 
-Everything that comes from a text goes through `markup`, so that a corpus cannot put code into a page.
+All text goes through `markup`, so that a corpus cannot inject code into a page.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from nextword.store.disk import translate
 
 Cell = str | int | float | bool | None
 
-_NUMBER = re.compile(r"[\d.,]+( ± [\d.,]+)?( [kMG])?|-|")  # as people write them, or nothing
+_NUMBER = re.compile(r"[\d.,]+( ± [\d.,]+)?( [kMG])?|-|")  # as formatted for people, or nothing
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows with a heading."""
+    """Rows with a header."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     title: str = ""
 
     def html(self) -> str:
-        """As a table of a page; numbers stand to the right."""
+        """Format as an HTML table; numbers are right-aligned."""
         numbers = self._numbers()
         kind = [' class="n"' if number else "" for number in numbers]
         head = "".join(f"<th{k}>{markup(name)}</th>" for name, k in zip(self.columns, kind, strict=True))
@@ -46,7 +46,7 @@ class Table:
         return f'{title}<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
 
     def __str__(self) -> str:
-        """As lines of a terminal."""
+        """Format as lines for a terminal."""
         cells = [list(self.columns), *([printable(shown(cell)) for cell in row] for row in self.rows)]
         widths = [max(len(line[i]) for line in cells) for i in range(len(self.columns))]
         numbers = self._numbers()
@@ -60,51 +60,51 @@ class Table:
         return "\n".join([*([self.title] if self.title else []), *text])
 
     def _numbers(self) -> list[bool]:
-        """Which columns hold numbers only, written out or not: they stand to the right."""
+        """Return which columns contain only numbers, formatted or not: they are right-aligned."""
         return [all(_is_number(row[i]) for row in self.rows) for i in range(len(self.columns))]
 
     def to_json(self) -> list[dict[str, Cell]]:
-        """One object a row."""
+        """Return one object per row."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
 @dataclass
 class Page:
-    """A page that is put together part by part."""
+    """A page assembled part by part."""
 
     title: str
     parts: list[str] = field(default_factory=list)
 
     def heading(self, text: str) -> None:
-        """A new section."""
+        """Start a new section."""
         self.parts.append(f"<h2>{markup(text)}</h2>")
 
     def text(self, text: str, soft: bool = False) -> None:
-        """A paragraph."""
+        """Add a paragraph."""
         self.parts.append(f"<p{' class=soft' if soft else ''}>{markup(text)}</p>")
 
     def verdict(self, holds: bool, text: str) -> None:
-        """The one sentence that matters."""
+        """Add the one sentence that matters."""
         self.parts.append(f'<p class="verdict{"" if holds else " no"}">{markup(text)}</p>')
 
     def picture(self, svg: str, caption: str, table: Table | None = None) -> None:
-        """A picture of `svg`, what it shows, and its numbers where they are given."""
+        """Add a picture from `svg`, its caption, and its numbers if given."""
         numbers = f"<details><summary>the numbers</summary>{table.html()}</details>" if table else ""
         self.parts.append(f"<figure>{svg}<figcaption>{markup(caption)}</figcaption>{numbers}</figure>")
 
     def table(self, table: Table) -> None:
-        """A table."""
+        """Add a table."""
         self.parts.append(table.html())
 
     def quotes(self, name: str, texts: Sequence[str]) -> None:
-        """Texts under a name."""
+        """Add texts under a name."""
         quoted = "".join(f"<blockquote>{markup(text)}</blockquote>" for text in texts)
         self.parts.append(f"<p><b>{markup(name)}</b></p>{quoted}")
 
     def heat(self, heads: Sequence[str], rows: Mapping[str, Sequence[float | None]], most: float) -> None:
-        """Numbers on a ground that is the stronger the larger they are; None is shown as a dash.
+        """Add numbers on a background that is stronger the larger they are; None is shown as a dash.
 
-        The least of a column is bold, where there are several rows.
+        The smallest number of a column is bold if there are several rows.
         """
         head = "".join(f"<th>{markup(name)}</th>" for name in ("", *heads))
         least = [_least(column) for column in zip(*rows.values(), strict=True)] if len(rows) > 1 else []
@@ -118,7 +118,7 @@ class Page:
         self.parts.append(f'<div class="wide"><table class="heat"><tr>{head}</tr>{body}</table></div>')
 
     def html(self) -> str:
-        """The whole file."""
+        """Return the whole file."""
         title = markup(self.title)
         return (
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -130,12 +130,12 @@ class Page:
         )
 
     def fragment(self) -> str:
-        """For a notebook: the page in a frame of its own, so that its style stays inside."""
+        """Return the page in an iframe for a notebook, so that its style stays inside."""
         frame = "width:100%;height:40rem;border:0"
         return f'<iframe sandbox style="{frame}" srcdoc="{html.escape(self.html(), quote=True)}"></iframe>'
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the file, whole or not at all."""
+        """Write the file atomically."""
         target = Path(path)
         temporary = target.with_name(f".{target.name}.new-{os.getpid()}")
         try:
@@ -149,12 +149,12 @@ class Page:
 
 @cache
 def style() -> str:
-    """The rules and colours that all pages and pictures share."""
+    """Return the style sheet shared by all pages and pictures."""
     return resources.files("nextword.drawing").joinpath("page.css").read_text(encoding="utf-8")
 
 
 def shown(cell: Any) -> str:
-    """A cell as people read it."""
+    """Format a cell for people."""
     if cell is None:
         return "-"
     if isinstance(cell, bool):

@@ -1,4 +1,4 @@
-"""Complex numbers in their plane, with the unit circle: what lies outside grows, what lies inside fades.
+"""Complex numbers in their plane, with the unit circle: what lies outside grows, what lies inside decays.
 
 [XMU "The gradient may be a trouble maker": powers of W_h; what matters is |λ|]
 """
@@ -16,7 +16,7 @@ SIZE, LEFT, TOP = 400.0, 64.0, 14.0
 
 
 def plane(groups: Sequence[tuple[str, Sequence[complex]]], title: str) -> str:
-    """Every number as a point, the groups in their colours; both axes have one scale."""
+    """Draw every number as a point, the groups in their colours; both axes have the same scale."""
     points = [number for _, numbers in groups for number in numbers]
     reach = 1.12 * max([1.0, *(abs(number) for number in points)])
 
@@ -33,9 +33,9 @@ def plane(groups: Sequence[tuple[str, Sequence[complex]]], title: str) -> str:
         colour = f"var(--c{look % COLOURS})"
         for number in numbers:
             x, y = at(number.real, number.imag)
-            told = f"<title>{markup(name)}: |λ| = {abs(number):.3f}</title>"
+            tooltip = f"<title>{markup(name)}: |λ| = {abs(number):.3f}</title>"
             style = f"fill:{colour};fill-opacity:.65"
-            parts.append(f'<circle style="{style}" cx="{x:.1f}" cy="{y:.1f}" r="3">{told}</circle>')
+            parts.append(f'<circle style="{style}" cx="{x:.1f}" cy="{y:.1f}" r="3">{tooltip}</circle>')
         legend = TOP + 18 + 20 * look
         parts.append(f'<circle style="fill:{colour}" cx="{LEFT + SIZE + 22:.1f}" cy="{legend:.1f}" r="4"/>')
         largest = max((abs(number) for number in numbers), default=0.0)

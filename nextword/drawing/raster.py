@@ -1,7 +1,7 @@
-"""Our own pictures as PNG, through matplotlib: it draws the few elements that they are made of.
+"""Our pictures as PNG, through matplotlib, which draws the few elements they are made of.
 
-SVG is what the pictures are; a PNG is for slides and papers. Its fonts are matplotlib's: where one has no
-letters of a script, it says so, and the SVG has them.
+SVG is the native format; a PNG is for slides and papers. Its fonts are matplotlib's: if one lacks the
+letters of a script, a note says so, and the SVG has them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from nextword.core.errors import MissingPart
 from nextword.drawing.page import style
 
-_SCALE = 100.0  # pixels of a picture that are an inch
+_SCALE = 100.0  # pixels per inch
 _NUMBER = re.compile(r"-?\d*\.?\d+(?:e-?\d+)?")
 _COMMAND = re.compile(r"([MLHVhvlamz])([^MLHVhvlamz]*)")
 _FONTS = (
@@ -26,7 +26,7 @@ _FONTS = (
 
 
 def png(svg: str, dots: float = 160.0) -> tuple[bytes, str]:
-    """The bytes of the file, and one sentence where letters are missing from it."""
+    """Return the bytes of the file, and a note if letters are missing from it."""
     try:
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -47,12 +47,12 @@ def png(svg: str, dots: float = 160.0) -> tuple[bytes, str]:
         out = io.BytesIO()
         figure.savefig(out, format="png", dpi=dots)
     missing = [str(each.message) for each in caught if "Glyph" in str(each.message)]
-    told = f"matplotlib's fonts lack {len(missing)} letters of this picture; a .svg or .html file shows them"
-    return out.getvalue(), told if missing else ""
+    note = f"matplotlib's fonts lack {len(missing)} letters of this picture; use a .svg or .html file"
+    return out.getvalue(), note if missing else ""
 
 
 def _fonts() -> list[str]:
-    """Those of our list that this machine has."""
+    """Return the fonts of our list that this machine has."""
     from matplotlib import font_manager
 
     there = {font.name for font in font_manager.fontManager.ttflist}
@@ -60,19 +60,19 @@ def _fonts() -> list[str]:
 
 
 def _colours() -> dict[str, str]:
-    """The variables of the page's style, for a light ground."""
+    """Return the variables of the page's style sheet, for light mode."""
     light = style().partition("@media")[0]
     return dict(re.findall(r"(--[\w-]+):([^;}]+)", light))
 
 
 class Pen:
-    """Draws elements of our SVG on the axes of matplotlib, from back to front."""
+    """Draws elements of our SVG on matplotlib axes, from back to front."""
 
     def __init__(self, axes: Any, colours: dict[str, str]) -> None:
         self.axes, self.colours, self.order = axes, colours, 1.0
 
     def draw(self, element: Any, x: float, y: float) -> None:
-        """An element and what is in it, moved by x and y."""
+        """Draw an element and its children, shifted by x and y."""
         self.order += 1e-4
         kind = element.tag.rpartition("}")[2]
         if kind in ("title", "style"):
@@ -93,7 +93,7 @@ class Pen:
                 self.draw(child, x + (moved[0] if moved else 0.0), y + (moved[1] if len(moved) > 1 else 0.0))
 
     def _look(self, element: Any) -> dict[str, str]:
-        """What the style and the class say of an element."""
+        """Return the style of an element, from its class and its style attribute."""
         found = dict(_CLASSES.get(element.get("class", "").partition(" ")[0], {}))
         for part in element.get("style", "").split(";"):
             name, colon, value = part.partition(":")
@@ -104,7 +104,7 @@ class Pen:
         return found
 
     def _colour(self, value: str) -> Any:
-        """As matplotlib takes it: a name, or red, green, blue and strength."""
+        """Convert a colour to matplotlib's form: a name, or red, green, blue and alpha."""
         value = re.sub(r"var\((--[\w-]+)\)", lambda match: self.colours.get(match[1], "#000"), value)
         if value.startswith("rgba"):
             red, green, blue, strength = (float(each) for each in _NUMBER.findall(value))
@@ -183,9 +183,9 @@ _CLASSES = {
 
 
 def outline(path: str) -> tuple[list[tuple[float, float]], list[int]]:
-    """The points of a path and how each is reached: 1 moved to, 2 by a line, 79 the way closes.
+    """Return the points of a path and matplotlib's codes: 1 move to, 2 line to, 79 close.
 
-    Our paths have straight lines and half circles, which are drawn as small steps.
+    Our paths have straight lines and half circles, which are drawn in small steps.
     """
     points: list[tuple[float, float]] = []
     codes: list[int] = []

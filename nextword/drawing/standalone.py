@@ -1,6 +1,6 @@
-"""Pictures as one file of their own, without a page: .svg, or .png through matplotlib.
+"""Pictures as a file of their own, without a page: .svg, or .png through matplotlib.
 
-An SVG file holds the page's style, so that it follows light and dark screens and uses the reader's fonts.
+An SVG file contains the page's style sheet, so that it follows light and dark mode, with the reader's fonts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LINE = 17.0
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing, the title above it and what stands below."""
+    """A drawing, its title and its caption."""
 
     svg: str
     title: str
@@ -29,7 +29,7 @@ class Picture:
 
 
 def standalone(pictures: Sequence[Picture], title: str) -> str:
-    """All pictures one below the other in one SVG."""
+    """Stack all pictures in one SVG."""
     parts: list[str] = []
     y, widest = 44.0, 720.0
     for picture in pictures:
@@ -55,7 +55,7 @@ def standalone(pictures: Sequence[Picture], title: str) -> str:
 
 
 def wrapped(text: str, most: float) -> list[str]:
-    """A caption in lines that fit."""
+    """Wrap a caption into lines that fit."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word
@@ -67,7 +67,7 @@ def wrapped(text: str, most: float) -> list[str]:
 
 
 def write(path: str | os.PathLike[str], data: bytes) -> Path:
-    """Write a file, whole or not at all."""
+    """Write a file atomically."""
     target = Path(path)
     temporary = target.with_name(f".{target.name}.new-{os.getpid()}")
     try:

@@ -1,7 +1,7 @@
-"""Pictures as text: lines, bars and points in SVG, written by hand, with axes, units and legends.
+"""Plots as text: lines, bars and points in SVG, with axes, units and legends.
 
-Colours are Okabe and Ito's (2008), which people who see few colours can tell apart; every series also has
-its own mark and dash. They are CSS variables of `page`, so that a picture follows light and dark screens.
+Colours are Okabe and Ito's (2008), which colour-blind readers can distinguish; every series also has its
+own mark and dash. They are CSS variables of `page`, so that a picture follows light and dark mode.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _DASHES = ("", "7 4", "2 3", "9 3 2 3")
 
 @dataclass(frozen=True)
 class Series:
-    """A named row of points; a point whose y is not finite is left out."""
+    """A named series of points; a point whose y is not finite is skipped."""
 
     name: str
     points: tuple[tuple[float, float], ...]
-    look: int | None = None  # which colour and mark; None: by its place among the others
-    named: bool = True  # whether the name stands at the right; a second seed of a model needs none
-    spreads: tuple[float, ...] = ()  # a whisker of so much above and below each point
+    look: int | None = None  # colour and mark; None: by its position among the series
+    named: bool = True  # whether it is in the legend; a model's second seed need not be
+    spreads: tuple[float, ...] = ()  # length of the whisker above and below each point
 
     @property
     def real(self) -> list[tuple[float, float]]:
@@ -37,17 +37,17 @@ class Series:
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: what it shows and in which unit; logarithmic where the numbers span powers of ten."""
+    """One axis: what it shows and in which unit; logarithmic if the numbers span powers of ten."""
 
     label: str
     log: bool = False
-    zero: bool = False  # the axis begins at 0
-    names: tuple[tuple[float, str], ...] = ()  # its ticks, where they are not plain numbers
+    zero: bool = False  # the axis starts at 0
+    names: tuple[tuple[float, str], ...] = ()  # its ticks, if they are not plain numbers
 
 
 @dataclass(frozen=True)
 class Guide:
-    """A thin line across a picture: a number to compare with, such as chance or what a slide says."""
+    """A thin line across a picture: a number to compare with, such as chance or a slide's value."""
 
     at: float
     name: str
@@ -69,19 +69,19 @@ class _Scale:
 
 
 def lines(series: Sequence[Series], title: str, x: Axis, y: Axis, guides: Sequence[Guide] = ()) -> str:
-    """Points joined by lines, one line for each series; the names stand at the right."""
+    """Draw points joined by lines, one line per series; the legend is at the right."""
     return _plot(series, title, x, y, joined=True, guides=guides)
 
 
 def scatter(
     series: Sequence[Series], title: str, x: Axis, y: Axis, front: Sequence[tuple[float, float]] = ()
 ) -> str:
-    """Points alone, each with its name beside it; `front` is drawn as steps through the best of them."""
+    """Draw points, each with its name beside it; `front` is drawn as steps through the best of them."""
     return _plot(series, title, x, y, joined=False, front=front)
 
 
 def front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points that no other beats in both numbers, where less is better (Pareto 1906), by the first."""
+    """Return the Pareto front, smaller being better (Pareto 1906), sorted by the first number."""
     found: list[tuple[float, float]] = []
     for x, y in sorted(points):
         if not found or y < found[-1][1]:
@@ -96,9 +96,9 @@ def bars(
     notes: Sequence[str] = (),
     spreads: Sequence[float] = (),
 ) -> str:
-    """One lying bar for each name, its number beside it, or the note in its place where there is one.
+    """Draw one horizontal bar per name, with its number beside it, or its note instead.
 
-    `spreads`: a whisker of so much to either side.
+    `spreads`: the length of the whisker to either side.
     """
     finite = [value for _, value in values if math.isfinite(value)]
     largest = max(finite, default=0.0) or 1.0
@@ -125,7 +125,7 @@ def bars(
 
 
 def number(value: float) -> str:
-    """A number as a reader wants it: three to four figures that matter, k, M and G for large ones."""
+    """Format a number for readers: three to four significant figures, with k, M and G for large ones."""
     if not math.isfinite(value):
         return "infinite" if value > 0 else "none"
     if abs(value) >= 1e12 or 0 < abs(value) < 1e-3:
@@ -196,7 +196,7 @@ def _grid(across: _Scale, up: _Scale, x: Axis, y: Axis) -> str:
 
 
 def _ticks(scale: _Scale, axis: Axis) -> list[tuple[float, str]]:
-    """About five round numbers, or the axis's own names."""
+    """Return about five round numbers, or the axis's own names."""
     if axis.names:
         return [(value, name) for value, name in axis.names if scale.low <= value <= scale.high]
     if axis.log:
@@ -208,7 +208,7 @@ def _ticks(scale: _Scale, axis: Axis) -> list[tuple[float, str]]:
 
 
 def _powers(low: float, high: float) -> list[float]:
-    """Powers of ten in a range: with 2 and 5 between them where they are few, fewer where they are many."""
+    """Return the powers of ten in a range: with 2 and 5 between them if few, only some if many."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     inside = [10.0**n for n in powers if low <= 10.0**n <= high]
     if len(inside) > 7:
@@ -225,14 +225,14 @@ def _round_step(step: float) -> float:
 
 
 def _steps(points: Sequence[tuple[float, float]], across: _Scale, up: _Scale) -> str:
-    """From point to point: first along, then down."""
+    """Draw steps from point to point: first along, then down."""
     first, *others = [(across(x), up(y)) for x, y in points]
     path = f"M{first[0]:.1f} {first[1]:.1f}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in others)
     return f'<path class="front" d="{path}"/>'
 
 
 def _ends(series: Series) -> list[float]:
-    """Where the whiskers end."""
+    """Return where the whiskers end."""
     pairs = zip(series.points, series.spreads, strict=False)
     ends = [y + sign * spread for (_, y), spread in pairs for sign in (-1, 1)]
     return [end for end in ends if math.isfinite(end)]
@@ -274,18 +274,18 @@ def _drawn(index: int, series: Series, across: _Scale, up: _Scale, joined: bool)
     parts.append(_whiskers(series, across, up, colour))
     if len(places) <= 60:
         for x, y, a, b in places:
-            told = f"<title>{markup(series.name)}: {number(a)}, {number(b)}</title>"
-            parts.append(f'<path style="fill:{colour}" d="{_mark(index, x, y)}">{told}</path>')
+            tooltip = f"<title>{markup(series.name)}: {number(a)}, {number(b)}</title>"
+            parts.append(f'<path style="fill:{colour}" d="{_mark(index, x, y)}">{tooltip}</path>')
     return f"<g>{''.join(parts)}</g>"
 
 
 def _drawable(series: Series, across: _Scale, up: _Scale) -> list[tuple[float, float]]:
-    """A logarithmic axis has no place for 0 and less."""
+    """Return the points that can be drawn: a logarithmic axis has no place for 0 and less."""
     return [(x, y) for x, y in series.real if (y > 0 or not up.log) and (x > 0 or not across.log)]
 
 
 def _mark(index: int, x: float, y: float) -> str:
-    """A disc, a square, a triangle or a diamond."""
+    """Return the path of a disc, a square, a triangle or a diamond."""
     r = 4.2
     shapes = (
         f"M{x - r:.1f} {y:.1f}a{r} {r} 0 1 0 {2 * r} 0a{r} {r} 0 1 0 {-2 * r} 0z",
@@ -297,7 +297,7 @@ def _mark(index: int, x: float, y: float) -> str:
 
 
 def _legend(series: Sequence[Series], up: _Scale) -> str:
-    """The names at the right, near where each line ends, moved apart where they would touch."""
+    """Draw the names at the right, near where each line ends, moved apart if they would overlap."""
     left, step = WIDTH - RIGHT + 14, 17.0
     wanted = sorted(
         ((up(each.real[-1][1]) if each.real and (each.real[-1][1] > 0 or not up.log) else up.first, index)
@@ -321,7 +321,7 @@ def _legend(series: Sequence[Series], up: _Scale) -> str:
 
 
 def _labels(series: Sequence[Series], across: _Scale, up: _Scale) -> str:
-    """The names beside their points: right, left, above or below, where nothing else stands."""
+    """Draw the names beside their points: right, left, above or below, where there is room."""
     drawn = [(x, y, each.name) for each in series if each.named for x, y in _drawable(each, across, up)]
     points = [(across(x), up(y), name) for x, y, name in drawn]
     taken = [(x - 5, y - 5, x + 5, y + 5) for x, y, _ in points]
@@ -344,7 +344,7 @@ def _touch(a: tuple[float, float, float, float], b: tuple[float, float, float, f
 
 
 def histogram(values: Iterable[float], width: float) -> tuple[tuple[float, float], ...]:
-    """The share of the values in each piece of the given width, at the pieces' middles."""
+    """Return the share of the values in each bin of the given width, at the bins' centres."""
     counted: dict[int, int] = {}
     total = 0
     for value in values:

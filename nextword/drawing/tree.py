@@ -1,6 +1,6 @@
-"""A search drawn from left to right: every hypothesis that was kept, and the way of the best one.
+"""A search tree drawn from left to right: every hypothesis that was kept, and the path of the best one.
 
-[MAUSAM "Neural Language Model: Greedy Decoding": the K best go on side by side]
+[MAUSAM "Neural Language Model: Greedy Decoding": the K best continue side by side]
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ _LONGEST = 90.0
 
 @dataclass(frozen=True)
 class Node:
-    """One word of a hypothesis: what stands before it, and how likely it is."""
+    """One token of a hypothesis: what it continues, and how likely it is."""
 
-    parent: int  # the place of what it continues; -1: the prompt
+    parent: int  # index of the node it continues; -1: the prompt
     text: str
-    told: str  # shown beside the word, small
-    is_best: bool = False  # on the way of the best hypothesis
-    is_end: bool = False  # a hypothesis was finished here
+    label: str  # small label beside the token
+    is_best: bool = False  # on the path of the best hypothesis
+    is_end: bool = False  # a hypothesis ends here
 
 
 def tree(nodes: Sequence[Node], prompt: str, title: str, steps: str) -> str:
-    """All words in columns by their step; parents stand in the middle of their children."""
+    """Draw all tokens in columns by step; parents are centred on their children."""
     depths = _depths(nodes)
     count = max(depths, default=0) + 1
     heights = _heights(nodes)
@@ -50,7 +50,7 @@ def tree(nodes: Sequence[Node], prompt: str, title: str, steps: str) -> str:
             from_y = top + heights[node.parent] * _ROW
         parts.append(_edge(from_x, from_y, x - 4, y, node.is_best))
         parts.append(words(x, y + 4, shown(node), "start", "value" if node.is_best else "tick"))
-        parts.append(words(x, y + 15, node.told, "start", "small"))
+        parts.append(words(x, y + 15, node.label, "start", "small"))
     parts += [words(lefts[step], 14, str(step + 1), "start", "label") for step in range(count)]
     parts.append(words(12, 14, steps, "start", "label"))
     width = (lefts[-1] + widths[-1] if lefts else start) + 20
@@ -60,13 +60,13 @@ def tree(nodes: Sequence[Node], prompt: str, title: str, steps: str) -> str:
 
 
 def shown(node: Node) -> str:
-    """A word as it stands in the tree; a finished hypothesis ends with a square."""
+    """Return a token as shown in the tree; a finished hypothesis ends with a square."""
     text = node.text.replace("\n", "⏎").strip(" ") or "␣"
     return shortened(text, _LONGEST) + (" ∎" if node.is_end else "")
 
 
 def _width(node: Node) -> float:
-    return max(width_of(shown(node)) * (1.08 if node.is_best else 1.0), 5.2 * len(node.told))
+    return max(width_of(shown(node)) * (1.08 if node.is_best else 1.0), 5.2 * len(node.label))
 
 
 def _edge(x: float, y: float, to_x: float, to_y: float, is_best: bool) -> str:
@@ -83,7 +83,7 @@ def _legend(y: float) -> str:
 
 
 def _depths(nodes: Sequence[Node]) -> list[int]:
-    """How many words stand before each; parents come before their children."""
+    """Return how many tokens precede each; parents come before their children."""
     found: list[int] = []
     for node in nodes:
         found.append(0 if node.parent < 0 else found[node.parent] + 1)
@@ -91,7 +91,7 @@ def _depths(nodes: Sequence[Node]) -> list[int]:
 
 
 def _heights(nodes: Sequence[Node]) -> list[float]:
-    """A row for every leaf, from the top; what branches stands in the middle of its branches."""
+    """Return a row for every leaf, from the top; a branching node is centred on its branches."""
     children: dict[int, list[int]] = {}
     for place, node in enumerate(nodes):
         children.setdefault(node.parent, []).append(place)

@@ -67,4 +67,4 @@ def find(name: str) -> Preset:
         return PRESETS[name]
     if name in catalog.names("model"):
         return Preset(name, name, "the family with its own defaults")
-    raise ConfigError(catalog.unknown(f"'{name}' is no model", name, ["auto", *names()]))
+    raise ConfigError(catalog.unknown("model", name, ["auto", *names()]))

@@ -1,8 +1,8 @@
 """The n-grams of a model as sorted arrays: a trie, context first.
 
-Level n holds every n-gram once, sorted by its words from first to last. The n-grams that extend
-node i of level n by one word are the nodes ``children[i] … children[i+1]`` of level n+1, sorted
-by that word: the whole next-word distribution of a context is one slice. The arrays are plain
+Level n holds every n-gram once, sorted by its tokens from first to last. The n-grams that extend
+node i of level n by one token are the nodes ``children[i] … children[i+1]`` of level n+1, sorted
+by that token: the whole next-token distribution of a context is one slice. The arrays are plain
 ``.npy`` files that are memory-mapped, so opening a model of any size is instant.
 """
 
@@ -16,10 +16,10 @@ import numpy as np
 
 from nextword.core.errors import DamagedError
 
-# Where the probability of a word goes that was not seen after its context:
-#   shorter  to the context without its first word, times the context's backoff weight
+# Where the probability of a token unseen after its context goes:
+#   shorter  to the context without its first token, times the context's backoff weight
 #   unigram  straight to the unigram distribution (the slide's Laplace formula)
-#   uniform  to one share for every word (add-delta)
+#   uniform  to an equal share for every token (add-delta)
 #   none     nowhere: the probability is 0, and an unseen context has no distribution (mle)
 Fallback = Literal["shorter", "unigram", "uniform", "none"]
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -29,9 +29,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Level:
     """All n-grams of one order. ``backoffs`` and ``children`` are None at the highest order."""
 
-    words: Array  # int32: the last word of each n-gram; at level 1 this is 0 … V-1
-    probs: Array  # float32: p(last word | the words before it), as a probability, not a log
-    backoffs: Array | None  # float32: what multiplies the fallback when this n-gram is the context
+    words: Array  # int32: the last token of each n-gram; at level 1 this is 0 … V-1
+    probs: Array  # float32: p(last token | the tokens before it), not its logarithm
+    backoffs: Array | None  # float32: multiplies the fallback when this n-gram is the context
     children: Array | None  # uint32 or uint64, one more than words: where the extensions start
 
     def __len__(self) -> int:
@@ -40,7 +40,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Trie:
-    """The levels 1 … order, and where unseen words go."""
+    """The levels 1 … order, and the fallback for unseen tokens."""
 
     levels: tuple[Level, ...]
     fallback: Fallback = "shorter"
@@ -52,12 +52,12 @@ class Trie:
 
     @property
     def vocab_size(self) -> int:
-        """V: level 1 has a node for every word."""
+        """V: level 1 has a node for every token."""
         return len(self.levels[0])
 
     @property
     def sizes(self) -> list[int]:
-        """How many n-grams there are of each order."""
+        """Number of n-grams of each order."""
         return [len(level) for level in self.levels]
 
     @property
@@ -66,7 +66,7 @@ class Trie:
         return sum(array.nbytes for array in self.named().values())
 
     def named(self) -> dict[str, Array]:
-        """File name -> array; level 1 needs no words, since node = word."""
+        """Map file names to arrays; level 1 needs no words, since node = token."""
         found: dict[str, Array] = {}
         for n, level in enumerate(self.levels, start=1):
             if n > 1:
@@ -98,9 +98,9 @@ def _load_level(folder: Path, n: int, order: int) -> Level:
 
 
 def _map(path: Path, types: tuple[str, ...], length: int | None = None) -> Array:
-    """A read-only memory map of a one-dimensional array, or our own error."""
+    """Memory-map a one-dimensional array read-only; anything else is a DamagedError."""
     try:
-        # "c" maps privately: kernels need not be compiled again for arrays that cannot be written to.
+        # "c" maps privately: read-only arrays would make numba compile the kernels again.
         array: Array = np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
     except FileNotFoundError as error:
         raise DamagedError(f"{path} is missing; the run is incomplete, train it again") from error
@@ -108,7 +108,7 @@ def _map(path: Path, types: tuple[str, ...], length: int | None = None) -> Array
         raise DamagedError(f"{path} is not a valid array file ({error}); train the run again") from error
     if array.ndim != 1 or array.dtype.str not in types:
         raise DamagedError(
-            f"{path} holds {array.dtype} {array.shape}, expected one row of {' or '.join(types)}"
+            f"{path} contains {array.dtype} {array.shape}, expected one row of {' or '.join(types)}"
         )
     if length is not None and len(array) != length:
         raise DamagedError(f"{path} has {len(array):,} entries, expected {length:,}; train the run again")

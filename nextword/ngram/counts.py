@@ -1,7 +1,7 @@
-"""Counting: every n-gram of a text, of all orders, as a trie of counts.
+"""Count every n-gram of a text, of all orders, into a trie of counts.
 
-The plain twin of the kernels: short, exact, and quick enough for a few megabytes.
-[XMU "Word Frequency"] The slide's n(x_i, …, x_{i+n}) has n+1 words; an n-gram here has n.
+The plain twin of the kernels: short, exact, and fast enough for a few megabytes.
+[XMU "Word Frequency"] The slide's n(x_i, …, x_{i+n}) has n+1 tokens; an n-gram here has n.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class CountLevel:
-    """The n-grams of one order, sorted by their words, as in `arrays.Level`."""
+    """The n-grams of one order, sorted by their tokens, as in `arrays.Level`."""
 
     words: Array  # int32
-    counts: Array  # how often each n-gram stands in the text
-    adjusted: Array  # how many different words stand before it (its count, where START leads it)
-    children: Array | None  # where the extensions of each node start in the next level
+    counts: Array  # occurrences of each n-gram
+    adjusted: Array  # number of distinct tokens before it (its count if it starts with START)
+    children: Array | None  # start of each node's extensions in the next level
 
     def __len__(self) -> int:
         return len(self.words)
@@ -31,7 +31,7 @@ class CountLevel:
 
 @dataclass(frozen=True)
 class CountTrie:
-    """The counts of all orders 1 … N; level 1 has a node for every word of the vocabulary."""
+    """The counts of all orders 1 … N; level 1 has a node for every token of the vocabulary."""
 
     levels: tuple[CountLevel, ...]
     vocab_size: int
@@ -42,13 +42,13 @@ class CountTrie:
         return len(self.levels)
 
     def parents(self, n: int) -> Array:
-        """For every n-gram of order n its context's node in level n-1."""
+        """Return, for every n-gram of order n, its context's node in level n-1."""
         children = self.levels[n - 2].children
         assert children is not None
         return np.repeat(np.arange(len(children) - 1), np.diff(children))
 
     def links(self) -> list[Array]:
-        """For every n-gram of order 2 … N the node of the same n-gram without its first word."""
+        """Return, for every n-gram of order 2 … N, the node of the same n-gram without its first token."""
         found = [self.levels[1].words.astype(np.int64)] if self.order > 1 else []
         for n in range(3, self.order + 1):
             below = self.levels[n - 2]
@@ -61,8 +61,8 @@ class CountTrie:
 def count(ids: Array, vocab_size: int, order: int) -> CountTrie:
     """Count all n-grams up to `order` of a packed text ``START w … END START w … END``."""
     ids = np.asarray(ids, dtype=np.int64)
-    starts = np.arange(len(ids))  # where the n-grams of the current order begin
-    nodes = ids  # the node of the n-gram that begins at each start
+    starts = np.arange(len(ids))  # where the n-grams of the current order start
+    nodes = ids  # the node of the n-gram at each start
     levels: list[CountLevel] = []
     below: CountLevel | None = None
     for n in range(1, order + 1):
@@ -70,7 +70,7 @@ def count(ids: Array, vocab_size: int, order: int) -> CountTrie:
             words, counts = np.arange(vocab_size), np.bincount(ids, minlength=vocab_size)
         else:
             assert below is not None
-            # An n-gram goes on unless its last word is END; then the next word joins it.
+            # An n-gram continues unless its last token is END; then the next token joins it.
             goes_on = ids[starts + n - 2] != END
             starts, nodes = starts[goes_on], nodes[goes_on]
             keys, nodes, counts = np.unique(
@@ -90,8 +90,8 @@ def _offsets(width: Array) -> Array:
 
 
 def _left_neighbours(ids: Array, starts: Array, nodes: Array, counts: Array, vocab_size: int) -> Array:
-    """How many different words stand before each n-gram; where START leads it, its count."""
-    inside = ids[starts] != START  # everything else has a word or START before it
+    """Return the number of distinct tokens before each n-gram; its count if it starts with START."""
+    inside = ids[starts] != START  # everything else is preceded by a token or START
     pairs = np.unique(nodes[inside] * vocab_size + ids[starts[inside] - 1])
     adjusted = np.bincount(pairs // vocab_size, minlength=len(counts))
     leads = np.zeros(len(counts), dtype=bool)

@@ -1,7 +1,7 @@
-"""From a packed text to an n-gram model: count, smooth, prune.
+"""Estimate an n-gram model from a packed text: count, smooth, prune.
 
-Two paths with the same numbers: plain NumPy for small texts, which needs nothing compiled, and the
-kernels for large ones. A test holds one to the other.
+Two paths with the same numbers: plain NumPy for small texts, which needs no compilation, and the
+kernels for large ones. A test compares them.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from nextword.ngram.smoothing.interpolated import Interpolated, as_lmplz_counts,
 from nextword.ngram.smoothing.plan import Planned
 
 Array = np.ndarray[Any, np.dtype[Any]]
-SMALL = 600_000  # ids: about 2 MB of text, where compiling would take longer than counting
+SMALL = 600_000  # ids: about 2 MB of text, below which compiling takes longer than counting
 
 
 def estimate(counts: CountTrie, settings: NgramSettings, closed: bool) -> Estimate:
-    """Probabilities in float64, by the smoothing that the settings name."""
+    """Return probabilities in float64, by the smoothing in the settings."""
     found: Estimate = _smoothing(settings).estimate(counts, settings, predictable(counts.vocab_size, closed))
     return found
 
@@ -38,7 +38,7 @@ def fit(ids: Array, vocab_size: int, settings: NgramSettings, closed: bool = Fal
     check(settings)
     plain = len(ids) <= SMALL
     if not plain and _cold():
-        yield Note("the n-gram kernels are compiled on their first run, which takes some seconds")
+        yield Note("compiling the n-gram kernels on their first use, which takes a few seconds")
     yield Stage(f"counting n-grams up to order {settings.order}", len(ids), "tokens")
     if plain:
         counts = count(ids, vocab_size, settings.order)
@@ -52,23 +52,23 @@ def fit(ids: Array, vocab_size: int, settings: NgramSettings, closed: bool = Fal
 
 
 def check(settings: NgramSettings) -> None:
-    """Refuse settings that do not go together, before anything is counted."""
+    """Raise a ConfigError for settings that contradict each other, before anything is counted."""
     prune.check(settings)
     if settings.unknown == "share":
         return
     if settings.kenlm_compat:
         raise ConfigError(
-            f"'model.unknown' {settings.unknown} is not what lmplz does; leave out 'model.kenlm_compat'"
+            f"'model.unknown' {settings.unknown} differs from lmplz; remove 'model.kenlm_compat'"
         )
     if not isinstance(_smoothing(settings), Interpolated):
         raise ConfigError(
-            f"'model.unknown' {settings.unknown} does not go with 'model.smoothing' {settings.smoothing}; "
-            "it goes with witten-bell, absolute, kneser-ney and modified-kneser-ney"
+            f"'model.unknown' {settings.unknown} does not work with 'model.smoothing' {settings.smoothing}; "
+            "use witten-bell, absolute, kneser-ney or modified-kneser-ney"
         )
 
 
 def build(ids: Array, vocab_size: int, settings: NgramSettings, closed: bool = False) -> NgramModel:
-    """The model of a packed text, without the events on the way."""
+    """Return the model of a packed text, without events."""
     *_, last = fit(ids, vocab_size, settings, closed)
     assert isinstance(last, Done)
     model: NgramModel = last.result
@@ -91,7 +91,7 @@ def _model(trie: Trie, settings: NgramSettings, closed: bool, is_probability: bo
 
 
 def _cold() -> bool:
-    """Whether the kernels have to be compiled first."""
+    """Return whether the kernels must be compiled first."""
     from nextword.ngram.fast import kernels
 
     return not kernels.is_cached()

@@ -1,4 +1,4 @@
-"""The family `ngram` as training and loading see it."""
+"""The family `ngram` for training and loading."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class NgramFamily:
     def fit(
         self, ids: Array, tokenizer: Tokenizer, settings: NgramSettings, budget: Budget
     ) -> Iterator[Event]:
-        """Count and smooth; within ``budget.memory``, and on a cluster, by buckets on disk."""
+        """Count and smooth; with ``budget.memory`` or on a cluster, by buckets on disk."""
         closed = is_closed(tokenizer, settings)
         if budget.memory or budget.engine != "local":
             from nextword.ngram.limited import buckets
@@ -53,10 +53,10 @@ class NgramFamily:
         return estimate.cost(size, tokenizer, settings.order)
 
     def save(self, model: LanguageModel, folder: NewRun) -> None:
-        """The arrays of the trie, and what they mean."""
+        """Write the arrays of the trie, and what they mean."""
         assert isinstance(model, NgramModel)
         for name, array in model.trie.named().items():
-            if not (folder.path / name).exists():  # buckets write theirs while they work
+            if not (folder.path / name).exists():  # buckets write theirs as they go
                 folder.write_array(name, array, wait=False)
         folder.write_json(
             _FACTS,
@@ -71,14 +71,14 @@ class NgramFamily:
         )
 
     def load(self, folder: RunFolder, settings: NgramSettings, tokenizer: Tokenizer) -> NgramModel:
-        """Memory-map the arrays and check that they fit together."""
+        """Memory-map the arrays and check that they are consistent."""
         facts = folder.read_json(_FACTS)
         try:
             order, fallback, closed = int(facts["order"]), str(facts["fallback"]), bool(facts["closed"])
             smoothing, is_probability = str(facts["smoothing"]), bool(facts["probability"])
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedError(
-                f"{folder.path / _FACTS} does not say what the arrays are; train the run again"
+                f"{folder.path / _FACTS} does not describe the arrays; train the run again"
             ) from error
         if not 1 <= order <= 255 or fallback not in ("shorter", "unigram", "uniform", "none"):
             raise DamagedError(
@@ -87,19 +87,19 @@ class NgramFamily:
         trie = Trie.load(folder.path, order, fallback)  # type: ignore[arg-type]
         if trie.vocab_size != tokenizer.vocab_size:
             raise DamagedError(
-                f"'{folder.path}' has {tokenizer.vocab_size:,} words in its tokenizer and "
-                f"{trie.vocab_size:,} in its arrays; the run is mixed from two, train it again"
+                f"'{folder.path}' has {tokenizer.vocab_size:,} tokens in its tokenizer and "
+                f"{trie.vocab_size:,} in its arrays; it mixes files of two runs, train it again"
             )
         return NgramModel(trie, smoothing, is_probability, closed)
 
 
 def is_closed(tokenizer: Tokenizer, settings: NgramSettings) -> bool:
-    """Whether UNKNOWN has no probability: by setting, or because the tokenizer never needs it."""
+    """Return whether UNKNOWN has no probability: by setting, or because the tokenizer never needs it."""
     return tokenizer.closed if settings.vocabulary == "auto" else settings.vocabulary == "closed"
 
 
 def smoothings() -> list[str]:
-    """All smoothings of the catalog."""
+    """Return the names of all smoothings."""
     return catalog.names("smoothing")
 
 

@@ -1,6 +1,6 @@
-"""The n-gram model on the contract: the state is the last words, as nodes of the trie.
+"""The n-gram model as a `LanguageModel`: the state is the last tokens, as nodes of the trie.
 
-p(w | context) = the probability stored with the longest n-gram that was seen, times the backoff
+p(w | context) = the probability stored with the longest n-gram seen in training, times the backoff
 weights of the longer contexts that were seen without w. All rows and positions of a batch go
 through one level of the trie at a time. [XMU "n-gram language models"]
 """
@@ -18,20 +18,20 @@ from nextword.core.errors import ContextError, DamagedError
 from nextword.ngram.arrays import Level, Trie
 
 Array = np.ndarray[Any, np.dtype[Any]]
-FEW = 16  # so few rows are stepped one by one
-SMALL = 50_000  # so few ids are scored in plain NumPy, which needs no compiled kernel
+FEW = 16  # up to this many rows are stepped one by one
+SMALL = 50_000  # up to this many ids are scored in plain NumPy, without compiled kernels
 
 
 @dataclass(frozen=True)
 class NgramState:
-    """The contexts of length 1, 2, … as nodes of their levels (-1: never seen), and words read."""
+    """The contexts of length 1, 2, … as nodes of their levels (-1: unseen), and the number of tokens read."""
 
     nodes_BN: Array  # int64, one column for each context length 1 … order-1
     read_B: Array  # int64, START included
 
 
 class NgramModel:
-    """A count model of any smoothing: `arrays.Trie` says what its numbers mean."""
+    """A count model of any smoothing; `arrays.Trie` defines what its numbers mean."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class NgramModel:
     # -- the contract ---------------------------------------------------------------------
 
     def start(self, batch: int, source: Any = None, begin: bool = True) -> NgramState:
-        """A state that has read START, or nothing."""
+        """Return a state that has read START, or nothing."""
         refuse_source(source)
         nodes_BN = np.full((batch, self.order - 1), -1, dtype=np.int64)
         if begin and self.order > 1:
@@ -58,7 +58,7 @@ class NgramModel:
         return NgramState(nodes_BN, np.full(batch, int(begin), dtype=np.int64))
 
     def next(self, state: NgramState) -> Array:
-        """The whole distribution of every row: one slice of the trie per context length."""
+        """Return the whole distribution of every row: one slice of the trie per context length."""
         p_BV = np.empty((len(state.read_B), self.vocab_size))
         for row, (nodes_N, read) in enumerate(zip(state.nodes_BN, state.read_B, strict=True)):
             p_BV[row] = self._distribution(nodes_N, int(read))
@@ -66,7 +66,7 @@ class NgramModel:
             return np.log(p_BV, out=p_BV)
 
     def step(self, ids_B: Array, state: NgramState) -> tuple[Array, NgramState]:
-        """Read one word per row, then `next`."""
+        """Read one token per row, then `next`."""
         ids_B = np.asarray(ids_B, dtype=np.int64)
         if len(ids_B) <= FEW:
             state = self._advance(ids_B, state)
@@ -77,12 +77,12 @@ class NgramModel:
     def score(
         self, ids_BT: Array, lengths_B: Array, state: NgramState | None = None
     ) -> tuple[Array, NgramState]:
-        """Log-probabilities of all words of a padded batch, and the state after each row."""
+        """Return log-probabilities of all tokens of a padded batch, and the state after each row."""
         ids_BT, lengths_B = np.asarray(ids_BT, dtype=np.int64), np.asarray(lengths_B, dtype=np.int64)
         state = self.start(len(ids_BT)) if state is None else state
         rows_B, (_, T) = np.arange(len(ids_BT)), ids_BT.shape
         real_BT = np.arange(T) < lengths_B[:, None]
-        ids_BT = np.where(real_BT, ids_BT, UNKNOWN)  # a pad may hold anything
+        ids_BT = np.where(real_BT, ids_BT, UNKNOWN)  # padding may contain anything
         self._check_ids(ids_BT)
         nodes_NBT = self._walk(ids_BT, state.nodes_BN)
         read_BT = state.read_B[:, None] + np.arange(T)
@@ -113,7 +113,7 @@ class NgramModel:
     # -- a stream of sequences in one pass --------------------------------------------------
 
     def score_packed(self, ids: Array) -> Array:
-        """Log p of every word of ``START w … END START …``; entries at START are 0."""
+        """Return log p of every token of ``START w … END START …``; entries at START are 0."""
         if len(ids) > SMALL:
             from nextword.ngram.fast import scoring  # compiled
 
@@ -121,28 +121,28 @@ class NgramModel:
         return self.explain_packed(ids)[0]
 
     def populate(self) -> None:
-        """Hold all n-grams in memory, for quick scoring; by itself that happens when much is scored."""
+        """Load all n-grams into memory for fast scoring; happens by itself when much is scored."""
         from nextword.ngram.fast import scoring  # compiled
 
         scoring.populate(self)
 
     def explain_packed(self, ids: Array) -> tuple[Array, Array]:
-        """Log p of every word, and how many words the n-gram had that gave it (the plain twin)."""
+        """Return log p of every token, and the length of the n-gram it came from (the plain twin)."""
         ids_1T = np.asarray(ids, dtype=np.int64)[None]
         self._check_ids(ids_1T)
         starts_T = ids_1T[0] == START
         state = self.start(1, begin=False)
         nodes_N1T = self._walk(ids_1T, state.nodes_BN)
         places_T = np.arange(ids_1T.shape[1])
-        read_T = places_T - np.maximum.accumulate(np.where(starts_T, places_T, 0))  # words since START
+        read_T = places_T - np.maximum.accumulate(np.where(starts_T, places_T, 0))  # tokens since START
         p_1T, used_1T = self._probabilities(ids_1T, nodes_N1T, read_T[None])
         with np.errstate(divide="ignore"):
             return np.where(starts_T, 0.0, np.log(p_1T[0])), np.where(starts_T, 0, used_1T[0])
 
-    # -- inside ---------------------------------------------------------------------------
+    # -- private ---------------------------------------------------------------------------
 
     def _advance(self, ids_B: Array, state: NgramState) -> NgramState:
-        """The state after one word, row by row: for a few rows much quicker than a batch of length 1."""
+        """Return the state after one token, row by row: faster for a few rows than a batch of length 1."""
         self._check_ids(ids_B)
         nodes_BN = np.full_like(state.nodes_BN, -1)
         for row, word in enumerate(ids_B.tolist() if self.order > 1 else ()):
@@ -154,7 +154,7 @@ class NgramModel:
         return NgramState(nodes_BN, state.read_B + 1)
 
     def _child(self, n: int, node: int, word: int) -> int:
-        """The node that extends a context of n words by a word, or -1."""
+        """Return the node that extends a context of n tokens by a token, or -1."""
         children, words = self.trie.levels[n - 1].children, self.trie.levels[n].words
         assert children is not None
         first, last = int(children[node]), int(children[node + 1])
@@ -165,12 +165,12 @@ class NgramModel:
 
     def _check_ids(self, ids: Array) -> None:
         if ids.size and (ids.min() < 0 or ids.max() >= self.vocab_size):
-            raise ValueError(f"word ids must be in 0 … {self.vocab_size - 1}")
+            raise ValueError(f"token ids must be in 0 … {self.vocab_size - 1}")
 
     def _walk(self, ids_BT: Array, nodes_BN: Array) -> list[Array]:
-        """For each length n the node of the n-gram that ends at each place (-1: not in the trie).
+        """Return, for each length n, the node of the n-gram that ends at each place (-1: not in the trie).
 
-        Column 0 is the state that was given; the word at place t is column t+1.
+        Column 0 is the given state; the token at place t is column t+1.
         """
         B, T = ids_BT.shape
         found: list[Array] = []
@@ -190,7 +190,7 @@ class NgramModel:
         return found
 
     def _probabilities(self, ids_BT: Array, nodes_NBT: list[Array], read_BT: Array) -> tuple[Array, Array]:
-        """p of every word, and the length of the n-gram it was taken from."""
+        """Return p of every token, and the length of the n-gram it was taken from."""
         levels, fallback = self.trie.levels, self.trie.fallback
         p_BT = levels[0].probs[ids_BT].astype(np.float64)
         used_BT = np.ones(ids_BT.shape, dtype=np.int64)
@@ -198,7 +198,7 @@ class NgramModel:
             for n in range(2, self.order + 1):
                 p_BT, used_BT = self._back_off(n, nodes_NBT, p_BT, used_BT)
             return p_BT, used_BT
-        # Only the whole context counts: order-1 words, or as many as there are since START.
+        # Only the whole context counts: order-1 tokens, or as many as there are since START.
         base_BT = p_BT if fallback == "unigram" else np.full(ids_BT.shape, self._uniform)
         base_BT = np.where((ids_BT == START) | (self.closed & (ids_BT == UNKNOWN)), 0.0, base_BT)
         for n in range(2, self.order + 1):
@@ -213,7 +213,7 @@ class NgramModel:
         return p_BT, used_BT
 
     def _back_off(self, n: int, nodes_NBT: list[Array], p_BT: Array, used_BT: Array) -> tuple[Array, Array]:
-        """One more word of context: the n-gram's own probability, or the context's weight."""
+        """Add one token of context: use the n-gram's own probability, or the context's backoff weight."""
         context_BT, node_BT = nodes_NBT[n - 2][:, :-1], nodes_NBT[n - 1][:, 1:]
         backoff = self.trie.levels[n - 2].backoffs
         assert backoff is not None
@@ -223,11 +223,11 @@ class NgramModel:
 
     @property
     def _uniform(self) -> float:
-        """One share of all words that can come next: all but START (and UNKNOWN if closed)."""
+        """An equal share for all tokens that can come next: all but START (and UNKNOWN if closed)."""
         return 1.0 / (self.vocab_size - 1 - int(self.closed))
 
     def _distribution(self, nodes_N: Array, read: int) -> Array:
-        """p of every word after one context, in float64."""
+        """Return p of every token after one context, in float64."""
         levels, fallback = self.trie.levels, self.trie.fallback
         p_V = levels[0].probs.astype(np.float64)
         if fallback == "shorter":
@@ -241,8 +241,8 @@ class NgramModel:
         node = int(nodes_N[whole - 1])
         if fallback == "none" and (node < 0 or not self._followers(whole, node)):
             raise ContextError(
-                f"'{self.smoothing}' has no distribution here: the last {whole} words were never seen "
-                "together in training; use a smoothing that backs off, such as katz, or fewer words"
+                f"'{self.smoothing}' has no distribution here: the last {whole} tokens were never seen "
+                "together in training; use a smoothing that backs off, such as katz, or a shorter context"
             )
         if fallback == "uniform":
             p_V = np.full(self.vocab_size, self._uniform)
@@ -253,13 +253,13 @@ class NgramModel:
         return p_V
 
     def _followers(self, n: int, node: int) -> int:
-        """How many different words were seen after a context of n words."""
+        """Return the number of distinct tokens seen after a context of n tokens."""
         children = self.trie.levels[n - 1].children
         assert children is not None
         return int(children[node + 1]) - int(children[node])
 
     def _spread(self, n: int, node: int, p_V: Array) -> None:
-        """Weigh the fallback by the context's backoff, and put in the words seen after it."""
+        """Scale the fallback by the context's backoff weight, and fill in the tokens seen after it."""
         level, above = self.trie.levels[n - 1], self.trie.levels[n]
         assert level.backoffs is not None
         assert level.children is not None
@@ -279,21 +279,21 @@ class NgramModel:
 
     @property
     def context(self) -> int:
-        """How many words before a word are looked at."""
+        """Number of tokens of context that are used."""
         return self.order - 1
 
 
 def at_nodes(values: Array, nodes: Array, absent: float) -> Array:
-    """values[nodes], and `absent` where there is no node; a level may have none at all."""
+    """Return values[nodes], and `absent` where there is no node; a level may be empty."""
     if not len(values):
         return np.full(nodes.shape, absent)
     return np.where(nodes >= 0, values[nodes], absent)
 
 
 def find_children(level: Level, above: Level, context: Array, words: Array) -> Array:
-    """The nodes of `above` that extend each context by each word, or -1: a search by halving.
+    """Return the nodes of `above` that extend each context by each token, or -1, found by bisection.
 
-    Offsets come from a file, so each is checked against its array before it is used.
+    Offsets come from a file, so each is checked against its array before use.
     """
     children = level.children
     assert children is not None

@@ -1,4 +1,4 @@
-"""Smaller models: drop n-grams that were seen too rarely, or whose loss hardly matters.
+"""Make models smaller: drop n-grams that are too rare, or that hardly change perplexity.
 
 Storage is one of the slides' two weaknesses of n-grams. [XMU "Main weaknesses of n-gram models"]
 """
@@ -21,32 +21,32 @@ PRUNABLE = ("katz", "stupid", "witten-bell", "absolute", "kneser-ney", "modified
 
 
 def check(settings: NgramSettings) -> None:
-    """Pruning needs a shorter context to give the mass to."""
+    """Raise a ConfigError if the smoothing has no shorter context to give the mass to."""
     if settings.smoothing not in PRUNABLE and (any(settings.per_order("prune")) or settings.prune_entropy):
         raise ConfigError(
-            f"'model.prune' does not go with 'model.smoothing' {settings.smoothing}, which has no shorter "
-            f"context to give what is dropped; prune one of {', '.join(PRUNABLE)}"
+            f"'model.prune' does not work with 'model.smoothing' {settings.smoothing}, which has no shorter "
+            f"context for the probability of dropped n-grams; use one of {', '.join(PRUNABLE)}"
         )
     if settings.smoothing == "stupid" and settings.prune_entropy:
         raise ConfigError(
-            "'model.prune_entropy' needs probabilities, and 'stupid' gives scores; use 'model.prune'"
+            "'model.prune_entropy' needs probabilities, but 'stupid' gives scores; use 'model.prune'"
         )
 
 
 def by_count(trie: Trie, counts: list[Array], settings: NgramSettings) -> Trie:
-    """Drop every n-gram seen at most as often as its order's threshold."""
+    """Drop every n-gram whose count is at most its order's threshold."""
     thresholds = settings.per_order("prune")
     if not any(thresholds):
         return trie
     keep = [level > t for level, t in zip(counts, thresholds, strict=True)]
-    keep[0] = np.ones(len(keep[0]), dtype=bool)  # every word keeps its node
+    keep[0] = np.ones(len(keep[0]), dtype=bool)  # every token keeps its node
     trie = drop(trie, keep)
-    # Interpolated smoothings have moved the mass already; Katz has to be normalised again.
+    # Interpolated smoothings have already moved the mass; Katz must be normalized again.
     return normalised(trie) if settings.smoothing == "katz" else trie
 
 
 def drop(trie: Trie, keep: list[Array]) -> Trie:
-    """The trie without some n-grams; a dropped n-gram takes its extensions with it."""
+    """Return the trie without some n-grams; a dropped n-gram takes its extensions with it."""
     levels: list[Level] = []
     for n, level in enumerate(trie.levels):
         mask = keep[n]
@@ -74,7 +74,7 @@ def drop(trie: Trie, keep: list[Array]) -> Trie:
 
 
 def normalised(trie: Trie) -> Trie:
-    """New backoff weights, so that every context sums to one: what is left, over what is left below."""
+    """Recompute backoff weights so that every context sums to one: mass left, over mass left below."""
     levels = list(trie.levels)
     links = _links(trie)
     for n in range(1, trie.order):
@@ -88,9 +88,9 @@ def normalised(trie: Trie) -> Trie:
 
 
 def by_entropy(trie: Trie, threshold: float) -> Trie:
-    """Drop the n-grams whose loss raises perplexity by less than this share (Stolcke 1998).
+    """Drop the n-grams whose removal raises perplexity by less than this share (Stolcke 1998).
 
-    From the longest n-grams down: one that another still begins or ends with is kept.
+    Works from the longest n-grams down: one that is the start or end of a kept one is kept.
     """
     if threshold <= 0:
         return trie
@@ -100,13 +100,13 @@ def by_entropy(trie: Trie, threshold: float) -> Trie:
         children = trie.levels[n - 1].children
         if children is not None:
             keep[n - 1] |= widths(children) > 0
-            keep[n - 1][_links(trie)[n - 1]] = True  # the end of a longer one stays, too
+            keep[n - 1][_links(trie)[n - 1]] = True  # the end of a longer one is kept, too
         trie = normalised(drop(trie, keep))
     return trie
 
 
 def _worth(trie: Trie, n: int) -> Array:
-    """exp(D) - 1 for every n-gram of order n: the relative rise of perplexity without it."""
+    """Return exp(D) - 1 for every n-gram of order n: the relative rise of perplexity without it."""
     context, level = trie.levels[n - 2], trie.levels[n - 1]
     assert context.children is not None
     assert context.backoffs is not None
@@ -125,7 +125,7 @@ def _worth(trie: Trie, n: int) -> Array:
 
 
 def _marginals(trie: Trie, n: int) -> Array:
-    """p of every n-gram of order n as a whole; START is as frequent as END."""
+    """Return the marginal p of every n-gram of order n; START is as frequent as END."""
     p = trie.levels[0].probs.astype(np.float64)
     p[START] = p[END]
     for k in range(1, n):
@@ -136,7 +136,7 @@ def _marginals(trie: Trie, n: int) -> Array:
 
 
 def _left(level: Level, above: Level, below_of_seen: Array) -> tuple[Array, Array]:
-    """What a context leaves to unseen words, and what the shorter context gives to those words."""
+    """Return the mass a context leaves to unseen tokens, and the mass the shorter context gives them."""
     assert level.children is not None
     parents = np.repeat(np.arange(len(level)), widths(level.children))
     seen = np.bincount(parents, weights=above.probs, minlength=len(level))
@@ -145,7 +145,7 @@ def _left(level: Level, above: Level, below_of_seen: Array) -> tuple[Array, Arra
 
 
 def _links(trie: Trie) -> list[Array]:
-    """For every n-gram of order 2 … N the node of the same n-gram without its first word."""
+    """Return, for every n-gram of order 2 … N, the node of the same n-gram without its first token."""
     from nextword.ngram.counts import CountLevel
 
     as_counts = CountTrie(

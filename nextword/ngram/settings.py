@@ -9,50 +9,48 @@ from pydantic import Field, field_validator, model_validator
 from nextword.core.errors import ConfigError
 from nextword.core.settings import Settings, Slot
 
-LONGEST = 15  # the fast path keeps two lengths of an n-gram in the halves of one byte
+LONGEST = 15  # the fast path stores two lengths of an n-gram in one byte
 
 
 class NgramSettings(Settings):
-    """How many words are looked at, and what happens to n-grams that were never seen."""
+    """The length of the n-grams, and the treatment of unseen ones."""
 
     order: int = Field(5, ge=1, le=LONGEST, description="n: the longest n-gram counted")
     smoothing: Slot["smoothing"] = Field(
-        "modified-kneser-ney", description="where unseen words get their probability from"
+        "modified-kneser-ney", description="how unseen n-grams get their probability"
     )
     vocabulary: Literal["auto", "open", "closed"] = Field(
-        "auto", description="open: unknown words have a probability; auto: open unless the tokenizer has none"
+        "auto", description="open: UNKNOWN has a probability; auto: open unless the tokenizer never needs it"
     )
-    delta: float = Field(1.0, ge=0.0, description="add: what is added to every count")
+    delta: float = Field(1.0, ge=0.0, description="add: added to every count")
     eps: list[float] | float = Field(
         1.0,
         description="laplace: weight of the lower distribution, one number or one per order; inf is allowed",
     )
-    alpha: float = Field(
-        0.4, gt=0.0, le=1.0, description="stupid: what a score is multiplied by at each step back"
-    )
+    alpha: float = Field(0.4, gt=0.0, le=1.0, description="stupid: factor of the score at each backoff step")
     katz_limit: int = Field(5, ge=1, le=50, description="katz: counts above this are not discounted")
     discounts: list[float] = Field(
         [0.5, 1.0, 1.5],
         min_length=3,
         max_length=3,
-        description="Kneser-Ney: used where the data is too small to estimate its own",
+        description="Kneser-Ney: used if the text is too small to estimate them",
     )
     unknown: Literal["share", "good-turing"] = Field(
         "share",
-        description="what an unknown word gets: an equal share of what is left, as in lmplz, "
-        "or what Good-Turing expects of new words",
+        description="probability of an unknown word: an equal share of the discounted mass, as in lmplz, "
+        "or the Good-Turing estimate of new words",
     )
     prune: list[int] | int = Field(
         0,
-        description="drop n-grams seen at most this often, one number or one per order (the first must be 0)",
+        description="drop n-grams with at most this count, one number or one per order (the first must be 0)",
     )
     prune_entropy: float = Field(
         0.0,
         ge=0.0,
-        description="drop n-grams whose loss changes perplexity by less than this share (Stolcke 1998)",
+        description="drop n-grams whose removal changes perplexity by less than this share (Stolcke 1998)",
     )
     kenlm_compat: bool = Field(
-        False, description="reproduce lmplz to the last digit, its counting quirk included"
+        False, description="reproduce lmplz to the last digit, including its counting quirk"
     )
 
     @field_validator("eps")
@@ -70,7 +68,7 @@ class NgramSettings(Settings):
             prune[:1] not in ([], [0]) or prune != sorted(prune) or min(prune, default=0) < 0
         ):
             raise ValueError(
-                "must start with 0 and must not fall, since an n-gram is only as frequent as its part"
+                "must start with 0 and must not decrease, since an n-gram is at most as frequent as its parts"
             )
         return prune
 
@@ -86,7 +84,7 @@ class NgramSettings(Settings):
         return self
 
     def per_order(self, name: str) -> list[float]:
-        """A setting that may be one number or a list, as one number for each order."""
+        """Return a setting that is one number or a list, as one number per order."""
         value = getattr(self, name)
         if isinstance(value, list):
             return [float(v) for v in value] + [float(value[-1] if value else 0)] * (self.order - len(value))

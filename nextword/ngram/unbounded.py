@@ -1,13 +1,13 @@
-"""The unbounded n-gram: as much context as the training text has ever shown, found in a suffix array.
+"""The unbounded n-gram: the longest context that occurs in the training text, found in a suffix array.
 
-The context is the longest suffix of what was read that occurs in the text and goes on there; p(w | context)
-is the share of its places that go on with w (Liu et al. 2024, "Infini-gram"; the back-off of [XMU "Backoff"]:
-words are dropped only while the context is unseen). Alone (``smoothing = "none"``) that gives 0 to every word
-that was never seen there; by default shorter contexts are mixed in, down to the single words:
+The context is the longest suffix of the input that occurs in the text and continues there; p(w | context)
+is the share of its places that continue with w (Liu et al. 2024, "Infini-gram"; the back-off of [XMU
+"Backoff"]: tokens are dropped only while the context is unseen). Alone (``smoothing = "none"``) that gives 0
+to every token never seen there; by default shorter contexts are mixed in, down to the unigrams:
 
     p_k(w) = (n(c_k w) - D [n > 0] + (a + D) T(c_k) p_{k-1}(w)) / (n(c_k) + a T(c_k))
 
-with c_k the last k words, T the number of different words after c_k, k = 1 … `backoff_levels` and then the
+with c_k the last k tokens, T the number of distinct tokens after c_k, k = 1 … `backoff_levels` and then the
 longest match; a = 1, D = 0 is Witten-Bell, a = 0, D > 0 absolute discounting. No context crosses START.
 """
 
@@ -40,36 +40,36 @@ from nextword.store.writing import NewRun
 Array = np.ndarray[Any, np.dtype[Any]]
 Mixing = Literal["absolute", "witten-bell", "none"]
 _FACTS = "unbounded.json"
-_DISCOUNT = 0.75  # where the text is too small to estimate it
-_PLAIN = 50_000  # so few words are searched in plain NumPy, which needs no compiled kernel
-_BYTES, _BASE = 22, 260_000_000  # memory that building takes for each id, and before any
+_DISCOUNT = 0.75  # used if the text is too small to estimate it
+_PLAIN = 50_000  # up to this many tokens are searched in plain NumPy, without compiled kernels
+_BYTES, _BASE = 22, 260_000_000  # memory for building, per id and fixed
 
 
 class UnboundedSettings(Settings):
-    """How the longest match becomes a distribution over all words."""
+    """How the longest match becomes a distribution over all tokens."""
 
     smoothing: Mixing = Field(
         "absolute", description="how shorter contexts are mixed in; none: the longest match alone"
     )
     discount: float = Field(
-        0.0, ge=0.0, lt=1.0, description="absolute: what is taken from counts; 0: estimated for each length"
+        0.0, ge=0.0, lt=1.0, description="absolute: discount of counts; 0: estimated for each length"
     )
     backoff_levels: int = Field(
-        5, ge=1, le=64, description="shorter contexts that are mixed in: the last 1, 2, … words up to this"
+        5, ge=1, le=64, description="shorter contexts to mix in: the last 1, 2, … tokens up to this"
     )
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the training text says about a context."""
+    """What the training text contains about a context."""
 
-    length: int  # how many of its last words are in the text together
-    count: int  # how often
-    followers: list[tuple[int, int]]  # the words that came next and how often, most frequent first
+    length: int  # number of its last tokens that occur together in the text
+    count: int  # occurrences
+    followers: list[tuple[int, int]]  # next tokens and their counts, most frequent first
 
 
 class UnboundedModel:
-    """The contract on a suffix array; see the head of the file for the equations."""
+    """The model on a suffix array; see the module's docstring for the equations."""
 
     context = None  # any number of tokens before a token is looked at
     is_probability = True
@@ -79,7 +79,7 @@ class UnboundedModel:
         text: SuffixArray,
         settings: UnboundedSettings,
         closed: bool = False,
-        discounts: list[float] | None = None,  # one for each level and one for the longest match
+        discounts: list[float] | None = None,  # one per level and one for the longest match
     ) -> None:
         self.text = text
         self.settings = settings
@@ -100,7 +100,7 @@ class UnboundedModel:
     # -- the contract ---------------------------------------------------------------------
 
     def start(self, batch: int, source: Any = None, begin: bool = True) -> UnboundedState:
-        """A state that has read START, or nothing."""
+        """Return a state that has read START, or nothing."""
         refuse_source(source)
         low_BK, high_BK = (np.zeros((batch, self.levels), dtype=np.int64) for _ in range(2))
         long_B3 = np.zeros((batch, 3), dtype=np.int64)
@@ -110,7 +110,7 @@ class UnboundedModel:
         return UnboundedState(low_BK, high_BK, long_B3)
 
     def next(self, state: UnboundedState) -> Array:
-        """The whole distribution of every row: what follows is a slice of the suffix array."""
+        """Return the whole distribution of every row; the continuations are a slice of the suffix array."""
         rows = zip(state.low_BK, state.high_BK, state.long_B3, strict=True)
         found = [self._distribution(*row) for row in rows]
         with np.errstate(divide="ignore"):
@@ -118,7 +118,7 @@ class UnboundedModel:
         return logp_BV
 
     def step(self, ids_B: Array, state: UnboundedState) -> tuple[Array, UnboundedState]:
-        """Read one word per row, then `next`."""
+        """Read one token per row, then `next`."""
         ids_B = np.asarray(ids_B, dtype=np.int64)
         state = self.score(ids_B[:, None], np.ones(len(ids_B), dtype=np.int64), state)[1]
         return self.next(state), state
@@ -126,7 +126,7 @@ class UnboundedModel:
     def score(
         self, ids_BT: Array, lengths_B: Array, state: UnboundedState | None = None
     ) -> tuple[Array, UnboundedState]:
-        """Log-probabilities of all words of a padded batch, and the state after each row."""
+        """Return log-probabilities of all tokens of a padded batch, and the state after each row."""
         ids_BT, lengths_B = np.asarray(ids_BT, dtype=np.int64), np.asarray(lengths_B, dtype=np.int64)
         state = self.start(len(ids_BT)) if state is None else state
         real_BT = np.arange(ids_BT.shape[1]) < lengths_B[:, None]
@@ -157,16 +157,16 @@ class UnboundedModel:
     # -- streams and queries ----------------------------------------------------------------
 
     def score_packed(self, ids: Array) -> Array:
-        """Log p of every word of ``START w … END START …``; entries at START are 0."""
+        """Return log p of every token of ``START w … END START …``; entries at START are 0."""
         with np.errstate(divide="ignore"):
             return np.log(self._packed(ids)[0])
 
     def match_packed(self, ids: Array) -> Matches:
-        """The longest match before every word of a packed stream, and how often the word followed it."""
+        """Return the longest match before every token of a packed stream, and the token's count after it."""
         return self._packed(ids)[1]
 
     def match(self, contexts: Sequence[Array], words: Array) -> Matches:
-        """The longest match of each context, and how often each word followed it: many queries at once."""
+        """Return the longest match of each context, and how often each token followed it, in bulk."""
         from nextword.ngram.suffix import stream  # compiled
 
         sizes = np.fromiter((len(context) for context in contexts), dtype=np.int64, count=len(contexts))
@@ -176,7 +176,7 @@ class UnboundedModel:
         return stream.match(self, flat, sizes, np.asarray(words, dtype=np.int32))
 
     def evidence(self, context: Sequence[int] | Array, top: int = 10) -> Evidence:
-        """What the training text says about a context (START first, where it begins a sequence)."""
+        """Return what the training text contains about a context (START first if it begins a sequence)."""
         ids = np.asarray(context, dtype=np.int64).reshape(1, -1)
         begun = ids.size > 0 and int(ids[0, 0]) == START
         ids = ids[:, 1:] if begun else ids
@@ -186,11 +186,11 @@ class UnboundedModel:
         found = list(zip(words[best].tolist(), counts[best].astype(int).tolist(), strict=True))
         return Evidence(int(state.long_B3[0, 2]), int(counts.sum()), found)
 
-    # -- inside ---------------------------------------------------------------------------
+    # -- private ---------------------------------------------------------------------------
 
     @property
     def _plain(self) -> int:
-        """Up to so many words are searched in plain NumPy."""
+        """Up to this many tokens are searched in plain NumPy."""
         return _PLAIN if len(self.text) <= SMALL else 1024
 
     def _packed(self, ids: Array) -> tuple[Array, Matches]:
@@ -207,17 +207,17 @@ class UnboundedModel:
 
     def _check_ids(self, ids: Array) -> None:
         if ids.size and (ids.min() < 0 or ids.max() >= self.vocab_size):
-            raise ValueError(f"word ids must be in 0 … {self.vocab_size - 1}")
+            raise ValueError(f"token ids must be in 0 … {self.vocab_size - 1}")
 
     def followers(self, low: int, high: int, length: int) -> tuple[Array, Array]:
-        """The words after a match (its suffixes and its length; 0: any place), and how often each comes."""
+        """Return the tokens after a match (its suffixes and its length; 0: any place), and their counts."""
         if length:
             return self.text.followers(low, high, length)
         words = np.flatnonzero(self.counts_V)
         return words, self.counts_V[words]
 
     def _distribution(self, low_K: Array, high_K: Array, long_3: Array) -> Array:
-        """p of every word after one context, in float64."""
+        """Return p of every token after one context, in float64."""
         length = int(long_3[2])
         p_V: Array = self.unigrams_V.copy()
         if self.alone:
@@ -243,7 +243,7 @@ class UnboundedModel:
 
 
 class UnboundedFamily:
-    """n-grams of any length, straight from the text."""
+    """n-grams of any length, directly from the text."""
 
     name = "unbounded"
     Settings = UnboundedSettings
@@ -257,16 +257,16 @@ class UnboundedFamily:
     def fit(
         self, ids: Array, tokenizer: Tokenizer, settings: UnboundedSettings, budget: Budget
     ) -> Iterator[Event]:
-        """Sort the places of the text."""
+        """Sort the places of the text into a suffix array."""
         _check_size(len(ids), tokenizer.vocab_size, budget.memory)
         ids = np.asarray(ids)
         if not len(ids) or int(ids[-1]) != END:
-            raise ValueError("a packed text ends with END")
+            raise ValueError("a packed text must end with END")
         if len(ids) > SMALL:
             from nextword.ngram.fast import kernels
 
             if not kernels.is_cached():
-                yield Note("the kernels are compiled on their first run, which takes some seconds")
+                yield Note("compiling the kernels on their first use, which takes a few seconds")
         yield Stage("sorting the places of the text", len(ids), "tokens")
         yield Done(build(ids, tokenizer.vocab_size, settings, tokenizer.closed))
 
@@ -275,7 +275,7 @@ class UnboundedFamily:
         return estimate.cost(size, tokenizer)
 
     def save(self, model: LanguageModel, folder: NewRun) -> None:
-        """The text, its suffix array, and what they mean."""
+        """Write the text, its suffix array, and what they mean."""
         assert isinstance(model, UnboundedModel)
         for name, array in model.text.named().items():
             folder.write_array(name, array, wait=False)
@@ -290,25 +290,25 @@ class UnboundedFamily:
         )
 
     def load(self, folder: RunFolder, settings: UnboundedSettings, tokenizer: Tokenizer) -> UnboundedModel:
-        """Memory-map the arrays and check that they fit together."""
+        """Memory-map the arrays and check that they are consistent."""
         facts, place = folder.read_json(_FACTS), folder.path / _FACTS
         try:
             levels, closed = int(facts["levels"]), bool(facts["closed"])
             discounts = [float(D) for D in facts["discounts"]]
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise DamagedError(f"{place} does not say what the arrays are; train the run again") from error
+            raise DamagedError(f"{place} does not describe the arrays; train the run again") from error
         fits = levels == settings.backoff_levels == len(discounts) - 1
         if not fits or not all(0 <= D <= 1 for D in discounts):
             raise DamagedError(
-                f"{place} does not fit the settings ({levels} levels, discounts {discounts}); "
-                "the run is mixed from two, train it again"
+                f"{place} does not match the settings ({levels} levels, discounts {discounts}); "
+                "it mixes files of two runs, train it again"
             )
         text = suffix.load(folder.path, tokenizer.vocab_size, levels)
         return UnboundedModel(text, settings, closed, discounts)
 
 
 def build(ids: Array, vocab_size: int, settings: UnboundedSettings, closed: bool = False) -> UnboundedModel:
-    """The model of a packed text: plain for small texts, compiled for large ones."""
+    """Return the model of a packed text: plain for small texts, compiled for large ones."""
     if len(ids) <= SMALL:
         return UnboundedModel(suffix.build(ids, vocab_size, settings.backoff_levels), settings, closed)
     from nextword.ngram.suffix import stream  # compiled
@@ -317,7 +317,7 @@ def build(ids: Array, vocab_size: int, settings: UnboundedSettings, closed: bool
 
 
 def _discounts(text: SuffixArray, settings: UnboundedSettings) -> list[float]:
-    """D for each level and for the longest match: n1 / (n1 + 2 n2) of the n-grams one word longer."""
+    """Return D of each level and of the longest match: n1 / (n1 + 2 n2) of the n-grams one token longer."""
     if settings.smoothing != "absolute":
         return [0.0] * (text.levels + 1)
     if settings.discount:
@@ -331,14 +331,14 @@ def _discounts(text: SuffixArray, settings: UnboundedSettings) -> list[float]:
 def _check_size(count: int, vocab_size: int, memory: int) -> None:
     if count >= 2**32:
         raise ConfigError(
-            f"'model' is unbounded and the text has {count:,} tokens, of which it can hold {2**32:,}; "
+            f"'model' is unbounded and the text has {count:,} tokens, but it can hold at most {2**32:,}; "
             "train on less text or with --model ngram"
         )
     need = _BASE + _BYTES * count + 60 * vocab_size
     if memory and memory < need:
         raise ConfigError(
-            f"'train.memory' is {show_size(memory)}, and an unbounded model of {count:,} tokens needs "
-            f"{show_size(need)} to be built; allow so much or train with --model ngram"
+            f"'train.memory' is {show_size(memory)}, but an unbounded model of {count:,} tokens needs "
+            f"{show_size(need)} to build; increase it or train with --model ngram"
         )
 
 

@@ -117,9 +117,7 @@ def parse(text: str, allowed: list[str]) -> dict[str, float]:
     for part in text.split(","):
         name, equals, value = (each.strip() for each in part.partition("="))
         if name not in allowed:
-            raise ConfigError(
-                unknown(f"'--set-gate' names '{name}', which is no gate of this network", name, allowed)
-            )
+            raise ConfigError(unknown("gate", name, allowed, "in '--set-gate'"))
         try:
             found[name] = float(value)
         except ValueError:

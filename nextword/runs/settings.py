@@ -194,6 +194,4 @@ def _tokenizer_name(name: str, default: str) -> str:
         return os.path.join(name, "tokenizer.json")
     if os.path.isfile(name):
         return name
-    raise ConfigError(
-        catalog.unknown(f"'{name}' is neither a tokenizer nor a file", name, catalog.names("tokenizer"))
-    )
+    raise ConfigError(catalog.unknown("tokenizer", name, catalog.names("tokenizer"), "(no such file either)"))

@@ -1,6 +1,6 @@
-"""Is a run folder whole? Manifest and every SHA-256, checkpoints, locks, and what dead processes left.
+"""Check whether a run folder is intact: manifest, every SHA-256, checkpoints, locks, and leftovers.
 
-Nothing is changed: what is found is told, with the command that goes on from it.
+Nothing is changed: every finding comes with the command that fixes it.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ _LEFT = re.compile(r"\.(?P<name>.+)\.(?:lock|(?P<kind>new|old)-\d+-[0-9a-f]{16})
 
 
 def check_run(run: Path, named: bool = True) -> Iterator[Finding]:
-    """One run: its files against the manifest, then its training if that has not ended.
+    """Check one run: its files against the manifest, then its checkpoints if training is unfinished.
 
-    ``named``: somebody asked for it, so that a folder which is no run is a problem.
+    ``named``: the user asked for it, so a folder that is not a run is a problem.
     """
     about = os.fspath(run)
     if replace.is_locked(Path(os.path.realpath(run))):
-        yield note(about, "another process is writing it now; wait for it")
+        yield note(about, "another process is writing it; wait for it to finish")
     if os.path.lexists(run / MANIFEST):
         yield _verified(run, about)
     if checkpoints_in(run):
         yield from _training(run, about)
     elif not os.path.lexists(run / MANIFEST):
-        said = f"it has neither a {MANIFEST} nor a checkpoint, so it is no run of nextword"
-        yield (problem if named else note)(about, f"{said}; name the folder of a run")
+        said = f"it has neither a {MANIFEST} nor a checkpoint, so it is not a nextword run"
+        yield (problem if named else note)(about, f"{said}; give the folder of a run")
     yield from _set_aside(run, about)
 
 
 def runs_in(folder: Path) -> list[Path]:
-    """The run itself; for a folder that is none, the runs right within it, as `compare` makes them."""
+    """Return the run itself, or the runs directly inside a folder such as `compare` creates."""
     if _is_run(folder):
         return [folder]
     within = [path for path in sorted(folder.iterdir()) if path.is_dir() and _is_run(path)]
@@ -59,31 +59,31 @@ def _verified(run: Path, about: str) -> Finding:
     except RunError as error:
         return problem(about, str(error))
     size = sum(record.size for record in folder.manifest.files.values())
-    return ok(about, f"{len(folder.names)} files, {show_size(size)}, every SHA-256 is right")
+    return ok(about, f"{len(folder.names)} files, {show_size(size)}, every SHA-256 matches")
 
 
 def _training(run: Path, about: str) -> Iterator[Finding]:
-    """A training that has not ended: which checkpoint is good, and how to go on."""
+    """Report an unfinished training run: which checkpoint is intact, and how to resume."""
     found = find_last(run, only_look=True)
     for message in found.damaged:
         yield problem(about, f"{message}; {_instead(found)}")
     if found.checkpoint is not None:
-        state = "was stopped" if os.path.lexists(run / MANIFEST) else "has not ended"
+        state = "was interrupted" if os.path.lexists(run / MANIFEST) else "is unfinished"
         yield note(
             about,
-            f"the training {state}; its checkpoint of step {found.checkpoint.step:,} is whole; go on with: "
+            f"training {state}; its checkpoint of step {found.checkpoint.step:,} is intact; resume with: "
             f"nextword train --out {shlex.quote(about)} --resume",
         )
 
 
 def _instead(found: Found) -> str:
     if found.checkpoint is None:
-        return "no other is left, so --resume starts from the beginning"
-    return f"--resume takes the one of step {found.checkpoint.step:,} instead"
+        return "there is no other, so --resume starts over"
+    return f"--resume uses the checkpoint of step {found.checkpoint.step:,} instead"
 
 
 def _set_aside(run: Path, about: str) -> Iterator[Finding]:
-    """Damaged checkpoints that were set aside, and halves of a writer that died."""
+    """Report damaged checkpoints that were renamed, and partial ones of a writer that died."""
     try:
         names = sorted(os.listdir(run / FOLDER))
     except OSError:
@@ -91,13 +91,13 @@ def _set_aside(run: Path, about: str) -> Iterator[Finding]:
     for name in names:
         path = run / FOLDER / name
         if name.endswith(DAMAGED):
-            yield note(about, f"{FOLDER}/{name} was damaged and set aside{_delete(path)}")
+            yield note(about, f"{FOLDER}/{name} is a damaged checkpoint that was renamed{_delete(path)}")
         elif TEMPORARY in name and not replace.is_locked(Path(os.path.realpath(run))):
-            yield note(about, f"{FOLDER}/{name} was left by a writer that died; the next one removes it")
+            yield note(about, f"{FOLDER}/{name} was left by a dead process; the next training run removes it")
 
 
 def check_leftovers(runs: Path) -> Iterator[Finding]:
-    """Locks and halves of runs that processes left which were killed."""
+    """Report locks and partial runs left by killed processes."""
     try:
         names = sorted(os.listdir(runs))
     except OSError:
@@ -117,18 +117,18 @@ def _left(path: Path, kind: str | None, target: Path) -> Finding:
     if kind is None:
         return note(
             about,
-            "a lock that a killed process left; it locks nothing, and the next training of that name takes it"
+            "a stale lock of a killed process; it does no harm, and the next run of that name reuses it"
             f"; or remove it: rm {shlex.quote(about)}",
         )
     if kind == "old" and not target.exists():
         return problem(
             about,
-            f"a process died while it replaced '{target.name}'; opening that run puts it back: "
+            f"a process died while replacing '{target.name}'; opening that run restores it: "
             f"nextword generate {shlex.quote(os.fspath(target))}",
         )
-    return note(about, f"half of a run that a killed process left{_delete(path)}")
+    return note(about, f"a partial run left by a killed process{_delete(path)}")
 
 
 def _delete(path: Path) -> str:
     size = sum(file.lstat().st_size for file in path.rglob("*"))
-    return f" ({show_size(size)}); delete it when you need the room: rm -r {shlex.quote(os.fspath(path))}"
+    return f" ({show_size(size)}); to free the space: rm -r {shlex.quote(os.fspath(path))}"

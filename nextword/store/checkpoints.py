@@ -1,8 +1,8 @@
-"""Checkpoints of a training: whole or not at all, checked when they are read, the last good one found.
+"""Checkpoints of a training run: written atomically, verified when read; the last intact one is found.
 
 ``RUN/checkpoint`` holds ``ckpt-<step>-<training>`` folders, each with its manifest, and ``LAST``. Protocol:
 temporary folder, fsync of every file and of the folder, rename, fsync of the parent, pointer, and only then
-is the oldest deleted. Of 25 kills while saving, 24 destroy a file that is written in place; here, none.
+the oldest is deleted. Of 25 kills while saving, 24 destroyed a file that is written in place; here, none.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from nextword.store.unfinished import FOLDER, NAME, checkpoints_in
 from nextword.store.writing import NewRun
 
 LAST = "LAST"
-KEPT = 2  # the newest ones; each holds the best weights, too
-_SPARE = 1.1  # of what is to be written must be free
+KEPT = 2  # newest checkpoints; each also holds the best weights
+_SPARE = 1.1  # times the bytes to be written must be free
 TEMPORARY, DAMAGED = ".tmp-", ".damaged"
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint whose every byte was checked."""
+    """A checkpoint whose every byte was verified."""
 
     folder: RunFolder
     step: int
-    training: str  # of which it is one
+    training: str  # identifier of the training run
 
     @property
     def path(self) -> Path:
-        """Where it stands."""
+        """Its folder."""
         return self.folder.path
 
 
 @dataclass
 class Found:
-    """The newest good checkpoint, if there is one, and what was wrong with newer ones."""
+    """The newest intact checkpoint, if any, and what was wrong with newer ones."""
 
     checkpoint: Checkpoint | None = None
     damaged: list[str] = field(default_factory=list)
 
 
 class Checkpoints:
-    """The checkpoints of one training in its run folder; the run's lock is the caller's."""
+    """The checkpoints of one training run in its folder; the caller holds the run's lock."""
 
     def __init__(self, run: Path, training: str) -> None:
         self.run, self.path, self.training = run, run / FOLDER, training
@@ -59,7 +59,7 @@ class Checkpoints:
     def writing(self, step: int, need: int = 0) -> Iterator[NewRun]:
         """Write the checkpoint of a step: ``with checkpoints.writing(120) as new: new.write(…)``.
 
-        Errors of the disk are sentences, and what was there before stays as it is. ``need``: bytes.
+        A failed write is an error of one sentence and leaves earlier checkpoints untouched. ``need``: bytes.
         """
         disk.check_space(self.path, int(_SPARE * need))
         place = self.path / f"ckpt-{step:06d}-{self.training}"
@@ -79,7 +79,7 @@ class Checkpoints:
         self._sweep(place.name)
 
     def hand_over(self, new: Path) -> None:
-        """Put the newest checkpoint into another folder of the disk, too: a run that will replace ours."""
+        """Copy the newest checkpoint into another folder on the same disk: the run that will replace ours."""
         last = _pointed(self.path)
         if last is None:
             return
@@ -97,7 +97,7 @@ class Checkpoints:
             disk.fsync_folder(folder)
 
     def _make_folder(self) -> None:
-        """The folder and those above it; leftovers of a writer that died are removed."""
+        """Create the folder and its parents; remove leftovers of a writer that died."""
         if not self.path.is_dir():
             self.path.mkdir(parents=True)
             for folder in (self.path, self.run, self.run.parent):
@@ -107,11 +107,11 @@ class Checkpoints:
                 replace.remove(self.path / name)
 
     def _newest(self) -> int:
-        """When the newest of all checkpoints here was made, so that a clock set back changes no order."""
+        """Return when the newest checkpoint was created, so that a clock set back changes no order."""
         return max((_created(path) for path in checkpoints_in(self.run)), default=0)
 
     def _leave_others(self) -> None:
-        """Before the first one of a training: another training, which it replaces, is not pointed at."""
+        """Remove the pointer to another training run, which the first checkpoint of this one replaces."""
         last = _pointed(self.path)
         if last is not None and _parsed(last.name)[1] != self.training:
             (self.path / LAST).unlink()
@@ -127,7 +127,7 @@ class Checkpoints:
         disk.fsync_folder(self.path)
 
     def _sweep(self, newest: str) -> None:
-        """Delete all but the last few of this training, and those of others; never the one just written."""
+        """Delete all but the last few of this training run, and all of others; never the one just written."""
         step = _parsed(newest)[0]
         ours = [path for path in checkpoints_in(self.run) if _parsed(path.name)[1] == self.training]
         older = [path for path in ours if _parsed(path.name)[0] < step]
@@ -138,10 +138,10 @@ class Checkpoints:
 
 
 def find_last(run: Path, only_look: bool = False) -> Found:
-    """The newest checkpoint that is whole; a damaged one is set aside, and the one before it is taken.
+    """Find the newest intact checkpoint; a damaged one is renamed, and the one before it is used.
 
-    Only checkpoints of one training are looked at: that of ``LAST``, else that of the newest. With
-    ``only_look`` everything stays where it is.
+    Only checkpoints of one training run are considered: that of ``LAST``, else that of the newest. With
+    ``only_look`` nothing is renamed.
     """
     found = Found()
     pointed = _pointed(run / FOLDER)
@@ -154,7 +154,7 @@ def find_last(run: Path, only_look: bool = False) -> Found:
             return found
         except RunError as error:
             reason = str(error).split(";")[0]
-            aside = "" if only_look else f"; it is set aside as {_set_aside(path).name}"
+            aside = "" if only_look else f"; it was renamed to {_set_aside(path).name}"
             found.damaged.append(f"{reason}{aside}")
     return found
 
@@ -168,7 +168,7 @@ def _set_aside(path: Path) -> Path:
 
 
 def _pointed(folder: Path) -> Path | None:
-    """The checkpoint that ``LAST`` names, if it is there."""
+    """Return the checkpoint that ``LAST`` names, if it exists."""
     with suppress(OSError, UnicodeDecodeError):
         name = (folder / LAST).read_text()[:100].strip()
         if NAME.fullmatch(name) and (folder / name).is_dir():
@@ -177,14 +177,14 @@ def _pointed(folder: Path) -> Path | None:
 
 
 def _parsed(name: str) -> tuple[int, str]:
-    """Step and training of a checkpoint's name."""
+    """Return the step and the training run of a checkpoint's name."""
     match = NAME.fullmatch(name)
     assert match is not None
     return int(match[1]), match[2]
 
 
 def _created(path: Path) -> int:
-    """When it was written; -1 if that cannot be read."""
+    """Return when it was created; -1 if unknown."""
     try:
         return read_manifest(path).created
     except RunError:

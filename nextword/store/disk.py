@@ -1,4 +1,4 @@
-"""What we ask of the disk: room, whole writes, fsync, and errors as sentences with bytes and paths."""
+"""Disk operations: free space, complete writes, fsync, and errors as sentences with bytes and paths."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_space(path: Path, need: int) -> None:
 
 
 def free_bytes(folder: Path) -> int | None:
-    """Bytes that this user may still write, where the system says."""
+    """Return the bytes this user may still write, or None if the system does not say."""
     try:
         status = os.statvfs(folder)
     except (OSError, AttributeError):
@@ -39,16 +39,18 @@ def free_bytes(folder: Path) -> int | None:
 
 
 def translate(error: OSError, target: Path) -> RunError:
-    """A system error while writing, as one sentence with the path and, for a full disk, the bytes."""
+    """Turn a system error while writing into one sentence with the path and, for a full disk, the bytes."""
     reason = error.strerror or str(error)
     if error.errno in FULL:
         free = free_bytes(target.parent)
         left = "" if free is None else f"; {free:,} bytes are free at '{target.parent}'"
-        return RunError(f"'{target}' could not be written ({reason}){left}; nothing was kept, make some room")
+        return RunError(
+            f"'{target}' could not be written ({reason}){left}; nothing was saved; free some space"
+        )
     if error.errno in _FORBIDDEN:
-        return RunError(f"'{target}' cannot be written ({reason}); choose a folder that you may write to")
+        return RunError(f"'{target}' cannot be written ({reason}); choose a writable folder")
     where = error.filename if isinstance(error.filename, str) else str(target)
-    return RunError(f"'{target}' could not be written ({reason} at '{where}'); nothing was kept")
+    return RunError(f"'{target}' could not be written ({reason} at '{where}'); nothing was saved")
 
 
 def write_all(descriptor: int, data: memoryview) -> None:
@@ -58,7 +60,7 @@ def write_all(descriptor: int, data: memoryview) -> None:
 
 
 def fsync_file(path: Path) -> None:
-    """Make the bytes of a file survive a loss of power."""
+    """Make the contents of a file survive a power failure."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -67,11 +69,11 @@ def fsync_file(path: Path) -> None:
 
 
 def fsync_folder(path: Path) -> None:
-    """Make renames and new names in a folder survive a loss of power."""
+    """Make renames and new entries in a folder survive a power failure."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
-    except OSError as error:  # some network file systems cannot fsync a folder
+    except OSError as error:  # some network file systems do not support fsync of a folder
         if error.errno not in (errno.EINVAL, errno.EBADF, errno.EOPNOTSUPP):
             raise
     finally:
@@ -79,9 +81,9 @@ def fsync_folder(path: Path) -> None:
 
 
 def begin_writeback(descriptor: int, start: int, size: int) -> None:
-    """Start, without waiting, to write this range of a file to disk, so that fsync has less left to do.
+    """Start to write this range of a file to disk without waiting, so that fsync has less to do.
 
-    A hint: where the system has no such call, or refuses it, nothing changes.
+    A hint: it is ignored where the system does not support it.
     """
     function = _sync_file_range()
     if function is not None:

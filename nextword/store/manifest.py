@@ -1,7 +1,7 @@
-"""What a run folder promises about its files: sizes and SHA-256, in ``MANIFEST.json``.
+"""The manifest of a run folder: sizes and SHA-256 of its files, in ``MANIFEST.json``.
 
-The idea is Megatron's integrity manifest, made the default: sizes and small files are checked every
-time a run is opened, large arrays on request, so that opening stays instant and a flipped bit is seen.
+The idea is Megatron's integrity manifest, made the default: sizes and small files are checked whenever
+a run is opened, large arrays on request, so that opening stays instant and a flipped bit is detected.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any
 from nextword.core.errors import DamagedError, RunError
 
 MANIFEST = "MANIFEST.json"
-FORMAT = 1  # raised when a folder is written that older versions could not read
-LARGE = 1 << 20  # files of this size and more are hashed on request only
+FORMAT = 1  # increased when older versions cannot read a new folder
+LARGE = 1 << 20  # files from this size on are hashed only on request
 CHUNK = 8 << 20
 _MAX_MANIFEST = 16 << 20
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
@@ -36,25 +36,25 @@ class FileRecord:
 
     @property
     def large(self) -> bool:
-        """Whether it is hashed on request only."""
+        """Whether it is hashed only on request."""
         return self.size >= LARGE
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """All files of a run. ``created`` is in nanoseconds and grows from run to run in one folder."""
+    """All files of a run. ``created`` is in nanoseconds and increases from run to run in one folder."""
 
     files: Mapping[str, FileRecord]
     created: int
 
     @property
     def fingerprint(self) -> str:
-        """The run's hash: the same for equal files, whatever the folder and the time."""
+        """The run's hash: equal for equal files, whatever the folder and the time."""
         lines = (f"{name} {self.files[name].size} {self.files[name].sha256}\n" for name in sorted(self.files))
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def to_json(self) -> bytes:
-        """The text of ``MANIFEST.json``; its own checksum stands last."""
+        """Return the text of ``MANIFEST.json``; its own checksum comes last."""
         body: dict[str, Any] = {
             "nextword_format": FORMAT,
             "created": self.created,
@@ -68,10 +68,10 @@ class Manifest:
 
 
 def safe_name(name: str) -> str:
-    """``name`` if it is a plain relative file name such as ``config.toml`` or ``part-1/config.toml``.
+    """Return ``name`` if it is a plain relative file name such as ``config.toml`` or ``part-1/config.toml``.
 
-    Letters, digits, ``.``, ``-`` and ``_`` only, no part may start with a dot: a manifest can never
-    point outside its folder.
+    Only letters, digits, ``.``, ``-`` and ``_``, and no part may start with a dot: a manifest can
+    never point outside its folder.
     """
     if len(name) > 512 or not all(_PART.fullmatch(part) for part in name.split("/")):
         raise RunError(
@@ -82,17 +82,17 @@ def safe_name(name: str) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a run, checked in every field; ``DamagedError`` names what is wrong."""
+    """Read the manifest of a run and check every field; ``DamagedError`` names what is wrong."""
     path = folder / MANIFEST
     if not os.path.lexists(path):
-        raise DamagedError(f"{path} is missing, so '{folder}' is no complete run; train it again")
+        raise DamagedError(f"{path} is missing, so '{folder}' is not a complete run; train it again")
     if plain_size(folder, MANIFEST) > _MAX_MANIFEST:
         raise DamagedError(f"{path} has more than {_MAX_MANIFEST:,} bytes; train the run again")
     try:
         raw = path.read_bytes()
         manifest = _parse(json.loads(raw))
         if manifest.to_json() != raw:
-            raise ValueError("it is not as it was written")
+            raise ValueError("its text was changed")
     except OSError as error:
         raise RunError(f"{path} cannot be read ({error.strerror}); check its permissions") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -103,7 +103,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def check_file(folder: Path, name: str, record: FileRecord, contents: bool) -> None:
-    """One file against its record: a plain file of the right size and, on request, the right bytes."""
+    """Check a file against its record: a plain file of the right size and, on request, contents."""
     path = folder / name
     size = plain_size(folder, name)
     if size != record.size:
@@ -120,7 +120,7 @@ def check_file(folder: Path, name: str, record: FileRecord, contents: bool) -> N
 
 
 def plain_size(folder: Path, name: str) -> int:
-    """The size of a file of the folder; links and special files are refused, also on the way to it."""
+    """Return the size of a file in the folder; links and special files are errors, also in its path."""
     path = folder
     try:
         for part in name.split("/"):
@@ -138,7 +138,7 @@ def plain_size(folder: Path, name: str) -> int:
 
 
 def hash_file(path: Path) -> FileRecord:
-    """Size and SHA-256 of a file as it is now."""
+    """Return the size and SHA-256 of a file as it is now."""
     digest, size = hashlib.sha256(), 0
     try:
         with open(path, "rb", buffering=0) as file:
@@ -161,9 +161,11 @@ def _parse(body: Any) -> Manifest:
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise ValueError(f"format version {version!r}")
     if version > FORMAT:
-        raise RunError(f"it has format {version} and this nextword reads up to {FORMAT}; upgrade nextword")
+        raise RunError(
+            f"it has format {version}, but this version of nextword reads up to {FORMAT}; upgrade nextword"
+        )
     if body["check"] != _check(body):
-        raise ValueError("its own checksum does not fit")
+        raise ValueError("its own checksum does not match")
     files = {}
     for name, entry in body["files"].items():
         size, digest = entry["size"], entry["sha256"]

@@ -1,4 +1,4 @@
-"""Names of runs: a folder, a name under ``runs/``, or ``latest``; names for new ones.
+"""Names of runs: a folder, a name under ``runs/``, or ``latest``; and names for new runs.
 
 "RUN is a folder, or a name under runs/" (design, section 6). ``latest`` is a pointer file beside the runs,
 so that a clock that jumps back does not change which run is the newest.
@@ -22,10 +22,10 @@ _POINTER = ".latest"
 
 
 def resolve(name: str | os.PathLike[str], runs: Path = RUNS) -> Path:
-    """The folder of a run: ``name`` itself if it is one, ``runs/name``, or the newest for ``latest``."""
+    """Return a run's folder: ``name`` itself if it is one, ``runs/name``, or the newest for ``latest``."""
     text = os.fspath(name)
     if not text or "\0" in text:
-        raise RunError(f"{text!r} is no run; give a folder, a name under '{runs}' or 'latest'")
+        raise RunError(f"invalid run name {text!r}; give a folder, a name under '{runs}' or 'latest'")
     path = Path(text)
     if path.is_dir() or replace.leftovers(path, "old"):
         return path
@@ -36,14 +36,14 @@ def resolve(name: str | os.PathLike[str], runs: Path = RUNS) -> Path:
         return latest(runs)
     if path.exists():
         raise RunError(
-            f"'{text}' is a file, not a run; give the run's folder, or make a run of a model file with "
+            f"'{text}' is a file, not a run; give the run's folder, or import a model file with "
             f"'nextword import {text} --out RUN'"
         )
     raise RunError(f"there is no run '{text}', neither as a folder nor under '{runs}'{_hint(path, runs)}")
 
 
 def latest(runs: Path = RUNS) -> Path:
-    """The newest run under ``runs``."""
+    """Return the newest run under ``runs``."""
     with suppress(OSError, UnicodeDecodeError):
         pointed = (runs / _POINTER).read_text()[:300].strip()
         if pointed and Path(pointed).name == pointed and (runs / pointed / MANIFEST).is_file():
@@ -57,7 +57,7 @@ def latest(runs: Path = RUNS) -> Path:
 
 
 def mark_latest(folder: str | os.PathLike[str]) -> None:
-    """Remember a finished run as the newest of its parent folder; a failure only costs the convenience."""
+    """Record a finished run as the newest of its parent folder; a failure only costs the convenience."""
     path = Path(os.path.realpath(folder))
     temporary = path.parent / f"{_POINTER}.{os.getpid()}-{secrets.token_hex(4)}"
     try:
@@ -69,7 +69,7 @@ def mark_latest(folder: str | os.PathLike[str]) -> None:
 
 
 def list_runs(runs: Path = RUNS) -> list[Path]:
-    """The folders under ``runs`` that hold a run, by name."""
+    """Return the folders under ``runs`` that hold a run, sorted by name."""
     try:
         names = sorted(os.listdir(runs))
     except OSError:
@@ -78,7 +78,7 @@ def list_runs(runs: Path = RUNS) -> list[Path]:
 
 
 def default_name(model: str, data: str, runs: Path = RUNS) -> Path:
-    """``runs/<model>-<data>-<n>`` with the first number after those that exist.
+    """Return ``runs/<model>-<data>-<n>`` with the first number after the existing ones.
 
     ``data`` is a path or the name of a corpus: ``/a/My Book.txt.gz`` becomes ``my-book``.
     """
@@ -90,7 +90,7 @@ def default_name(model: str, data: str, runs: Path = RUNS) -> Path:
     pattern = re.compile(re.escape(stem) + r"-(\d{1,9})")
     number = 1 + max((int(match[1]) for name in names if (match := pattern.fullmatch(name))), default=0)
     while replace.is_locked(Path(os.path.realpath(runs / f"{stem}-{number}"))):
-        number += 1  # somebody is training under this name right now
+        number += 1  # another process is training under this name
     return runs / f"{stem}-{number}"
 
 
@@ -105,7 +105,7 @@ _EXTENSIONS = {".txt", ".gz", ".jsonl", ".csv", ".tsv", ".parquet", ".json", ".t
 
 
 def _slug(text: str) -> str:
-    """Lower-case ASCII letters, digits, dots and dashes, at most 40; other letters become dashes."""
+    """Return lower-case ASCII letters, digits, dots and dashes, at most 40; the rest become dashes."""
     plain = re.sub(r"[^a-z0-9._]+", "-", text.lower()).strip("-._")
     return plain[:40].rstrip("-._") or "text"
 

@@ -1,7 +1,7 @@
-"""The run folder: checked when it is opened, written whole or not at all.
+"""A finished run folder: verified when it is opened.
 
-"Nobody detects bit rot": one flipped bit in a common checkpoint loads in silence. Here sizes and small files
-are verified on every load and large arrays on request.
+A flipped bit in an ordinary checkpoint loads silently. Here sizes and small files are verified on every
+load and large arrays on request.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class RunFolder:
         return name in self.manifest.files
 
     def file(self, name: str) -> Path:
-        """The path of a file that the manifest lists."""
+        """Return the path of a file listed in the manifest."""
         if name not in self.manifest.files:
             raise DamagedError(f"'{self.path}' has no file '{name}' in its {MANIFEST}; train the run again")
         return self.path / name
 
     def read(self, name: str) -> bytes:
-        """The bytes of a file, checked against its SHA-256."""
+        """Read a file, verified against its SHA-256."""
         path, record = self.file(name), self.manifest.files[name]
         check_file(self.path, name, record, contents=False)
         try:
@@ -61,21 +61,21 @@ class RunFolder:
         return data
 
     def read_text(self, name: str) -> str:
-        """A file as UTF-8 text."""
+        """Read a file as UTF-8 text."""
         try:
             return self.read(name).decode()
         except UnicodeDecodeError as error:
             raise DamagedError(f"{self.path / name} is not UTF-8 text; train the run again") from error
 
     def read_json(self, name: str) -> Any:
-        """A file as JSON."""
+        """Read a file as JSON."""
         try:
             return json.loads(self.read_text(name))
         except (ValueError, RecursionError) as error:
             raise DamagedError(f"{self.path / name} is not valid JSON; train the run again") from error
 
     def verify(self, contents: bool = True) -> None:
-        """Check every file: size always, SHA-256 of the small ones, with ``contents`` of all."""
+        """Verify every file: its size, the SHA-256 of small ones, and of all with ``contents``."""
         records = self.manifest.files
         for name, record in records.items():
             check_file(self.path, name, record, contents=not record.large)
@@ -86,19 +86,19 @@ class RunFolder:
                     pass
 
     def ensure_unchanged(self) -> None:
-        """After loading several files: raise if the run was replaced since it was opened."""
+        """Raise an error if the run was replaced since it was opened; call it after loading several files."""
         if _identity(self.path) != self._identity:
-            raise RunError(f"'{self.path}' was replaced by another process while it was read; open it again")
+            raise RunError(f"'{self.path}' was replaced by another process while being read; open it again")
 
 
 def open_run(path: str | os.PathLike[str], verify: bool = False) -> RunFolder:
-    """Open a finished run: all sizes and the SHA-256 of small files are checked, of all with ``verify``."""
+    """Open a finished run: all sizes and the SHA-256 of small files are verified, of all with ``verify``."""
     target = real_path(path)
     if not target.is_dir():
         _repair_or_explain(target)
     if not os.path.lexists(target / MANIFEST) and checkpoints_in(target):
         raise RunError(
-            f"'{target}' is a training that has not ended; go on with the same command and --resume"
+            f"'{target}' is an unfinished training run; resume it with the same command and --resume"
         )
     folder = RunFolder(target, read_manifest(target))
     folder.verify(contents=verify)
@@ -107,8 +107,8 @@ def open_run(path: str | os.PathLike[str], verify: bool = False) -> RunFolder:
 
 def _repair_or_explain(target: Path) -> None:
     if os.path.lexists(target):
-        raise RunError(f"'{target}' is a file, and a run is a folder; give the run's folder or its name")
-    if replace.leftovers(target, "old"):  # a writer died, or stands, between the two renames of an exchange
+        raise RunError(f"'{target}' is a file, but a run is a folder; give the run's folder or name")
+    if replace.leftovers(target, "old"):  # a writer died, or is, between the two renames of an exchange
         with translating(target), replace.locked(target, patience=5.0):
             if replace.repair(target):
                 return

@@ -1,8 +1,8 @@
-"""Put a finished folder in the place of another: the old one or the new one, never half.
+"""Replace a folder by another atomically: the old one or the new one, never a mix.
 
 Write to a sibling, fsync, rename: the protocol that lost nothing in 25 of 25 kills where writing in place
-lost the run. Linux exchanges two folders in one step; elsewhere a crash between two renames is repaired.
-All of it happens under the target's lock: what carries the target's name is ours or a dead process's.
+lost the run. Linux swaps two folders in one step; elsewhere a crash between two renames is repaired.
+Everything happens under the target's lock: siblings with the target's name are ours or a dead process's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nextword.store.unfinished import checkpoints_in
 
 try:
     import fcntl
-except ImportError:  # pragma: no cover - Windows has no flock: one writer at a time is then the user's duty
+except ImportError:  # pragma: no cover - Windows has no flock: the user must avoid concurrent writers
     fcntl = None  # type: ignore[assignment]
 
 _RENAME_EXCHANGE = 2
@@ -35,10 +35,10 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 @contextmanager
 def locked(target: Path, patience: float = 0.0) -> Iterator[None]:
-    """Hold the one lock of a target; busy after ``patience`` seconds is a ``RunError``.
+    """Hold the lock of a target; raise ``RunError`` if it is still busy after ``patience`` seconds.
 
-    The lock file stands beside the target and goes when it is released. The system frees the lock of a
-    killed process, so a file that was left behind locks nothing.
+    The lock file is beside the target and removed on release. The system frees the lock of a killed
+    process, so a leftover file locks nothing.
     """
     path = target.parent / f".{target.name}.lock"
     descriptor = _acquire(path, target, time.monotonic() + patience)
@@ -51,7 +51,7 @@ def locked(target: Path, patience: float = 0.0) -> Iterator[None]:
 
 
 def is_locked(target: Path) -> bool:
-    """Whether somebody is writing the target now."""
+    """Return whether another process is writing the target now."""
     path = target.parent / f".{target.name}.lock"
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -94,18 +94,18 @@ def _try_lock(descriptor: int) -> bool:
         if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
             return False
         if error.errno in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
-            return True  # a file system without locks: go on as if alone
+            return True  # a file system without locks: continue without one
         raise
     return True
 
 
 def sibling_name(target: Path) -> Path:
-    """A name beside the target, on the same file system, that nobody can foresee."""
+    """Return an unpredictable name beside the target, on the same file system."""
     return target.parent / f".{target.name}.new-{os.getpid()}-{secrets.token_hex(8)}"
 
 
 def leftovers(target: Path, kind: str) -> list[Path]:
-    """Folders ``.NAME.new-…`` or ``.NAME.old-…`` that carry the target's name. Call it under the lock."""
+    """Return folders ``.NAME.new-…`` or ``.NAME.old-…`` of the target. Call it under the lock."""
     pattern = re.compile(re.escape(f".{target.name}.{kind}-") + r"\d+-[0-9a-f]{16}")
     try:
         names = os.listdir(target.parent)
@@ -115,7 +115,7 @@ def leftovers(target: Path, kind: str) -> list[Path]:
 
 
 def repair(target: Path) -> bool:
-    """Finish an exchange that died between its two renames; True if the target is there again."""
+    """Finish an exchange that died between its two renames; return True if the target is back."""
     if not os.path.lexists(target):
         new, old = _complete(target, "new"), _complete(target, "old")
         for source in (new if old else []) + old:
@@ -127,19 +127,19 @@ def repair(target: Path) -> bool:
 
 
 def _complete(target: Path, kind: str) -> list[Path]:
-    """Leftovers with a manifest: it is written last, so they are whole. What was there may be unfinished."""
+    """Return leftovers with a manifest, which is written last, so they are complete; or unfinished runs."""
     found = leftovers(target, kind)
     return [path for path in found if (path / MANIFEST).is_file() or (kind == "old" and checkpoints_in(path))]
 
 
 def clean(target: Path) -> None:
-    """Remove what dead writers of this target left. Call it under the lock, after ``repair``."""
+    """Remove leftovers of dead writers of this target. Call it under the lock, after ``repair``."""
     for path in leftovers(target, "new") + leftovers(target, "old"):
         remove(path)
 
 
 def put_in_place(new: Path, target: Path) -> None:
-    """Rename ``new`` to ``target``; a folder that stands there is replaced and then deleted."""
+    """Rename ``new`` to ``target``; an existing folder is replaced and then deleted."""
     if not os.path.lexists(target):
         os.rename(new, target)
         fsync_folder(target.parent)
@@ -154,7 +154,7 @@ def put_in_place(new: Path, target: Path) -> None:
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Swap two folders in one step (Linux ``renameat2``); False where the system cannot."""
+    """Swap two folders in one step (Linux ``renameat2``); return False where that is not supported."""
     try:
         call = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError, TypeError):
@@ -169,7 +169,7 @@ def exchange(one: Path, other: Path) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Delete a file, or a folder tree as far as it can be; links inside are removed, not followed."""
+    """Delete a file or, as far as possible, a folder tree; links inside are removed, not followed."""
     if path.is_file() or path.is_symlink():
         with suppress(OSError):
             path.unlink()

@@ -1,4 +1,4 @@
-"""Where a training that has not ended keeps what it needs to go on: names, and how they are found."""
+"""The checkpoint folder of an unfinished training run: its name, and how to list it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 import re
 from pathlib import Path
 
-FOLDER = "checkpoint"  # of a run folder
-NAME = re.compile(r"ckpt-(\d{6,12})-([0-9a-f]{8})")  # step and training
+FOLDER = "checkpoint"  # in the run folder
+NAME = re.compile(r"ckpt-(\d{6,12})-([0-9a-f]{8})")  # step and training run
 
 
 def checkpoints_in(run: Path) -> list[Path]:
-    """The checkpoints of a run folder that were put in place, by step; whether they are whole is not said."""
+    """Return the checkpoints of a run folder, sorted by step; they are not verified."""
     try:
         names = os.listdir(run / FOLDER)
     except OSError:

@@ -1,8 +1,8 @@
-"""A run that is being written: whole or not at all.
+"""Write a run folder atomically: complete or not at all.
 
-Protocol: files go to a hidden sibling folder, each is hashed while it is written and fsynced, then the
-manifest, then the folder takes its place in one rename. Killed at any moment, there is the old run or the
-new one. Standard library only; arrays come in as buffers, and the ``.npy`` header is made here.
+Protocol: files go to a hidden sibling folder, each is hashed while written and fsynced, then the manifest,
+then one rename puts the folder in place. Killed at any moment, either the old run or the new one is there.
+Standard library only; arrays come in as buffers, and the ``.npy`` header is built here.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ class NewRun:
     """A run that is being written; ``path`` is its temporary folder.
 
     `write` and `later` hash while they write. Files put into ``path`` in any other way (by a library, by
-    worker processes) are found and hashed at the end.
+    worker processes) are hashed at the end.
     """
 
     def __init__(self, path: Path, target: Path) -> None:
         self.path, self.target = path, target
-        self.goes_on = False  # the target holds what this training has left there on its way
+        self.goes_on = False  # the target may hold checkpoints of this training run
         self._records: dict[str, FileRecord] = {}
         self._pending: list[Future[None]] = []
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
 
     def write(self, name: str, *pieces: Any) -> None:
-        """Write one file from bytes-like pieces (str is UTF-8); a name is written once. Thread-safe."""
+        """Write one file from bytes-like pieces (str as UTF-8); a name is written only once. Thread-safe."""
         path = self._new_path(name)
         digest, size = hashlib.sha256(), 0
         with self._translated():
@@ -75,33 +75,35 @@ class NewRun:
             self._records[name] = FileRecord(size, digest.hexdigest())
 
     def later(self, name: str, *pieces: Any) -> None:
-        """`write` in the background; what goes wrong is raised when the run is finished."""
+        """Call `write` in the background; its errors are raised when the run is finished."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(_WRITERS, thread_name_prefix="run-writer")
         self._pending.append(self._pool.submit(self.write, name, *pieces))
 
     def write_array(self, name: str, array: Any, wait: bool = True) -> None:
-        """Write a NumPy array as a ``.npy`` file; with ``wait=False`` in the background, as `later`."""
+        """Write a NumPy array as a ``.npy`` file; with ``wait=False`` in the background, like `later`."""
         whole = array if array.flags.c_contiguous else array.copy(order="C")
         (self.write if wait else self.later)(name, npy_header(whole), whole)
 
     def write_json(self, name: str, value: Any) -> None:
-        """Write one JSON file, readable and with a final line end."""
+        """Write one indented JSON file with a final newline."""
         self.write(name, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
     def record(self, name: str) -> FileRecord:
-        """Size and SHA-256 of a file that was written."""
+        """Return the size and SHA-256 of a file that was written."""
         return self._records[name]
 
     def adopt(self, name: str, record: FileRecord) -> None:
-        """A file that another process has put here and brought to the disk, with what it says of it."""
+        """Register a file that another process wrote and synced here, with the record it reported."""
         if plain_size(self.path, safe_name(name)) != record.size:
-            raise RunError(f"{self.path / name} has not the {record.size:,} bytes that were written to it")
+            raise RunError(
+                f"{self.path / name} does not have the {record.size:,} bytes that were written to it"
+            )
         with self._lock:
             self._records[name] = record
 
     def need(self, size: int) -> None:
-        """Say now, with the bytes, if ``size`` bytes will not fit."""
+        """Raise an error with the numbers if ``size`` bytes will not fit."""
         disk.check_space(self.target, size)
 
     def _new_path(self, name: str) -> Path:
@@ -121,9 +123,9 @@ class NewRun:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
     def finish(self, after: int = 0) -> None:
-        """Everything on disk: other files hashed and fsynced, manifest (made later than ``after``), folder.
+        """Bring everything to disk: hash and fsync other files, write the manifest (newer than ``after``).
 
-        Checkpoints, which have manifests of their own, come and go: they are not listed.
+        Checkpoints have manifests of their own and come and go, so they are not listed.
         """
         self._wait()
         with self._translated():
@@ -147,7 +149,7 @@ class NewRun:
 
 
 def npy_header(array: Any) -> bytes:
-    """The first bytes of a ``.npy`` file (format 1.0) of an array in C order; the data follow as they are."""
+    """Return the header of a ``.npy`` file (format 1.0) of an array in C order; the raw data follow it."""
     if array.dtype.hasobject:
         raise TypeError(f"an array of {array.dtype} holds Python objects, which are never written")
     fields = f"{{'descr': {array.dtype.str!r}, 'fortran_order': False, 'shape': {tuple(array.shape)!r}, }}"
@@ -161,10 +163,10 @@ def new_run(
 ) -> Iterator[NewRun]:
     """Write a run: ``with new_run("runs/x") as folder: folder.write("config.toml", text)``.
 
-    Enter it before the work: it takes the target's lock, so that a second trainer hears at once that the
-    folder is busy. On success the run stands at ``path``; on any exception nothing is left, and a run that
-    was there before is untouched. A run in a folder named ``runs`` becomes its ``latest``. ``need``: bytes
-    that must be free. ``goes_on``: the target may hold a training that has not ended.
+    Enter it before the work: it takes the target's lock, so that a second process fails at once because
+    the folder is busy. On success the run is at ``path``; after any exception nothing is left, and an earlier
+    run is untouched. A run in a folder named ``runs`` becomes its ``latest``. ``need``: bytes that must be
+    free. ``goes_on``: the target may hold an unfinished training run.
     """
     target = real_path(path)
     made = _make_parents(target)
@@ -186,7 +188,7 @@ def new_run(
 
 
 def tidy(path: str | os.PathLike[str]) -> None:
-    """Remove what a killed process has left beside a finished run; where one is writing now, nothing."""
+    """Remove leftovers of a killed process beside a finished run, unless one is writing now."""
     target = real_path(path)
     if not replace.leftovers(target, "new") and not (target.parent / f".{target.name}.lock").exists():
         return
@@ -228,19 +230,19 @@ def _check_replaceable(target: Path, overwrite: bool, goes_on: bool) -> None:
     if not os.path.lexists(target):
         return
     if not target.is_dir():
-        raise RunError(f"'{target}' is a file, and a run is a folder; choose another --out")
+        raise RunError(f"'{target}' is a file, but a run is a folder; choose another --out")
     if goes_on and checkpoints_in(target):
         return
     if {path.name for path in target.iterdir()} <= {FOLDER}:
         if overwrite or goes_on or not checkpoints_in(target):
             return
         raise RunError(
-            f"'{target}' holds a training that has not ended; go on with --resume, or pass --overwrite to "
-            "begin anew"
+            f"'{target}' holds an unfinished training run; resume it with --resume, or pass --overwrite to "
+            "start over"
         )
     if not (target / MANIFEST).is_file():
         raise RunError(
-            f"'{target}' holds files that are no nextword run, so it is left alone; choose another --out"
+            f"'{target}' holds files other than a nextword run and is left untouched; choose another --out"
         )
     if not overwrite:
         raise RunError(
@@ -250,7 +252,7 @@ def _check_replaceable(target: Path, overwrite: bool, goes_on: bool) -> None:
 
 @contextmanager
 def translating(target: Path) -> Iterator[None]:
-    """Translate errors of the disk and of our own folders; an error of the caller's own files passes."""
+    """Translate errors of the disk and of our own folders; errors of the caller's files pass through."""
     try:
         yield
     except OSError as error:
@@ -262,7 +264,7 @@ def translating(target: Path) -> Iterator[None]:
 
 
 def _make_parents(target: Path) -> list[Path]:
-    """Create missing parents; returns those made, outermost first."""
+    """Create missing parents; return the created ones, outermost first."""
     missing = []
     parent = target.parent
     while not parent.exists():
@@ -283,7 +285,7 @@ def _files_in(folder: Path) -> list[str]:
 
 
 def _newest_created(target: Path) -> int:
-    """``created`` of the run this one replaces or follows, so that a clock set back changes no order."""
+    """Return ``created`` of the run this one replaces or follows, so that a clock set back is harmless."""
     newest = 0
     pointer = target.parent / ".latest"
     with suppress(OSError, UnicodeDecodeError):
@@ -291,12 +293,12 @@ def _newest_created(target: Path) -> int:
         for folder in (follows, target):
             with suppress(RunError):
                 newest = max(newest, read_manifest(folder).created)
-    return min(newest, time.time_ns() + 366 * 86_400 * 10**9)  # a wild future date is not handed on
+    return min(newest, time.time_ns() + 366 * 86_400 * 10**9)  # do not inherit an absurd future date
 
 
 def real_path(path: str | os.PathLike[str]) -> Path:
-    """The absolute path of a run, links resolved, so that a linked run is replaced and not its link."""
+    """Return the absolute path of a run, links resolved, so that a linked run is replaced, not its link."""
     text = os.fspath(path)
     if not text or "\0" in text:
-        raise RunError(f"{text!r} is no path for a run; give a folder name")
+        raise RunError(f"invalid path {text!r} for a run; give a folder name")
     return Path(os.path.realpath(text))

@@ -1,1 +1,1 @@
-"""The process and its machine: processor, threads, allocator, launch; nothing here loads torch by itself."""
+"""The process and its machine: processor, threads, allocator, launch; importing this does not load torch."""

@@ -1,7 +1,7 @@
-"""Keep big arrays in the process: glibc gives them back to the kernel at every step otherwise.
+"""Keep large arrays in the process: by default glibc returns them to the kernel at every step.
 
-Training asks for the same large tensors again and again. glibc maps each one afresh and unmaps it afterwards,
-and the page faults cost up to a third of the time. Three settings of its allocator end that.
+Training allocates the same large tensors again and again. glibc maps and unmaps each one separately, and
+the page faults cost up to a third of the time. Three allocator settings prevent that.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import sys
 # Names and numbers of <malloc.h>.
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 _SETTINGS = (
-    (M_MMAP_THRESHOLD, 1 << 30),  # only single arrays above 1 GiB are mapped on their own
-    (M_TRIM_THRESHOLD, (1 << 31) - 1),  # what is free stays with the process, up to 2 GiB
-    (M_TOP_PAD, 256 << 20),  # grow by 256 MiB at a time; memory that is not touched costs nothing
+    (M_MMAP_THRESHOLD, 1 << 30),  # only arrays above 1 GiB are mapped separately
+    (M_TRIM_THRESHOLD, (1 << 31) - 1),  # freed memory stays with the process, up to 2 GiB
+    (M_TOP_PAD, 256 << 20),  # grow by 256 MiB at a time; untouched memory costs nothing
 )
 
 
 def keep_big_arrays() -> bool:
-    """Tell glibc to keep freed memory; whether it agreed. Elsewhere nothing is done.
+    """Tell glibc to keep freed memory; return whether it agreed (False on other systems).
 
-    For programs, before they load numpy or torch; a library must not decide this for whoever imports it.
+    Only programs call this, before they load numpy or torch; a library must not decide it for its importers.
     """
     import ctypes
     import platform

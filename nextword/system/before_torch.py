@@ -1,7 +1,7 @@
-"""What the program does at the moment when a command is about to load torch, and not before.
+"""Prepare the process for torch at the moment a command is about to load it, and not before.
 
-Count models keep their memory limit and their quick start. A library must not decide these things for whoever
-imports it, so only programs call `prepare`.
+Count models keep their memory limit and their fast start. A library must not decide these things for its
+importers, so only programs call `prepare`.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ class BeforeTorch(MetaPathFinder):
         self.action = action
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
-        """Finds nothing; only notices."""
+        """Find nothing; only notice that torch is being imported."""
         if fullname == "torch":
             sys.meta_path.remove(self)
             self.action()
 
 
 def prepare(tell: Callable[[str], None]) -> None:
-    """For programs: as soon as torch is needed, its memory, threads and instructions are made ready.
+    """Arrange that memory, threads and instruction sets are set up as soon as torch is needed.
 
-    ``tell`` gets a sentence where the processor does not keep what it promises.
+    Only programs call this. ``tell`` receives a sentence if the processor lacks instructions it advertises.
     """
     if "torch" not in sys.modules:
         sys.meta_path.insert(0, BeforeTorch(lambda: make_ready(tell)))
 
 
 def make_ready(tell: Callable[[str], None]) -> None:
-    """Keep big arrays, let threads wait and run briefly, and use only instructions that work."""
+    """Keep large arrays, make threads wait and run briefly, and use only instructions that work."""
     allocator.keep_big_arrays()
     threads.wait_briefly()
     threads.ask_for_short_slices()

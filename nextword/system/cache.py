@@ -1,4 +1,4 @@
-"""The user's cache folder: what can be made again, and costs only time when it is gone."""
+"""The user's cache folder: everything in it can be recomputed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """$NEXTWORD_CACHE, or the user's cache folder."""
+    """Return $NEXTWORD_CACHE, or the user's cache folder."""
     named = os.environ.get("NEXTWORD_CACHE")
     if named:
         return Path(named)

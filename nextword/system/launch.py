@@ -1,7 +1,7 @@
-"""Whether this process is one of several that were started together, as torchrun and SLURM say it.
+"""Whether this process is one of several started together, as torchrun and SLURM report it.
 
 torchrun sets RANK, WORLD_SIZE and so on; srun sets SLURM_PROCID, SLURM_NTASKS and SLURM_LOCALID, and the
-script of the job MASTER_ADDR and MASTER_PORT. Nothing of them is needed for one process.
+job's script MASTER_ADDR and MASTER_PORT. A single process needs none of them.
 """
 
 from __future__ import annotations
@@ -15,42 +15,42 @@ from nextword.core.errors import ConfigError, NextwordError
 _joined = False
 
 
-class Silent(NextwordError):  # noqa: N818 - it says what to do
-    """This process ends, and another one tells why."""
+class Silent(NextwordError):  # noqa: N818 - it names what to do
+    """This process exits without a message; another one reports why."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One process among those of a job."""
+    """One process of a job."""
 
     rank: int = 0
-    world: int = 1  # processes in all
+    world: int = 1  # number of processes
     local_rank: int = 0  # on this machine
     local_world: int = 1
     host: str = ""  # where rank 0 can be reached
     port: int = 0
-    has_agent: bool = False  # torchrun itself keeps the common store, not rank 0
-    restarts: int = 0  # how often torchrun has started all of them again
+    has_agent: bool = False  # torchrun hosts the shared store, not rank 0
+    restarts: int = 0  # how often torchrun has restarted the processes
     may_restart: bool = False
-    processors: int = 0  # for each process, where SLURM says; 0: its part of the machine
+    processors: int = 0  # per process, if SLURM says; 0: its share of the machine
 
     def share(self, allowed: int) -> int:
-        """How many of the processors that may be used are this process's own."""
+        """Return how many of the usable processors belong to this process."""
         return max(1, min(allowed, self.processors) if self.processors else allowed // self.local_world)
 
     @property
     def is_first(self) -> bool:
-        """Rank 0 alone writes and tells."""
+        """Whether this is rank 0, which alone writes files and prints."""
         return self.rank == 0
 
     @property
     def is_heard(self) -> bool:
-        """Whether a mistake is told here: by rank 0; by one process a machine before they have met."""
+        """Whether errors are printed here: by rank 0, or before joining by one process per machine."""
         return self.is_first or _joined or self.local_rank == 0
 
 
 def launched(environment: Mapping[str, str] | None = None) -> Launch:
-    """What the environment says; without any word of it, one process alone."""
+    """Return the job that the environment describes; a single process if it describes none."""
     found = os.environ if environment is None else environment
     if "RANK" in found and "WORLD_SIZE" in found:
         return _checked(Launch(
@@ -71,18 +71,18 @@ def launched(environment: Mapping[str, str] | None = None) -> Launch:
 
 
 def join() -> None:
-    """The processes have met: from now on each can be heard, and the program ends without teardown."""
+    """Record that the processes are connected: from now on each may print, and exit skips teardown."""
     global _joined
     _joined = True
 
 
 def has_joined() -> bool:
-    """Whether this process has met others."""
+    """Return whether this process has joined others."""
     return _joined
 
 
 def speaker() -> Launch:
-    """As `launched`, for telling of mistakes: a wrong environment is one process alone."""
+    """Return the job as `launched` does, for error messages: an invalid environment is one process."""
     try:
         return launched()
     except ConfigError:
@@ -95,7 +95,7 @@ def _number(found: Mapping[str, str], name: str, default: int | None = None) -> 
         return default
     if not text.isascii() or not text.isdigit():
         raise ConfigError(
-            f"the variable {name} is '{text}', and must be a number; start with torchrun or srun"
+            f"the environment variable {name} is '{text}', but must be a number; start with torchrun or srun"
         )
     return int(text)
 
@@ -103,7 +103,7 @@ def _number(found: Mapping[str, str], name: str, default: int | None = None) -> 
 def _checked(launch: Launch) -> Launch:
     if launch.world < 1 or launch.rank >= launch.world:
         raise ConfigError(
-            f"this process is rank {launch.rank} of {launch.world}, which cannot be; ranks count from 0 "
+            f"this process is rank {launch.rank} of {launch.world}, which is impossible; ranks count from 0 "
             "(RANK and WORLD_SIZE, or SLURM_PROCID and SLURM_NTASKS)"
         )
     if launch.world > 1 and not (launch.host and launch.port):

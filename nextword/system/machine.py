@@ -1,7 +1,7 @@
-"""What the machine has and what this process may use of it: processors, memory, instructions.
+"""What the machine has and what this process may use of it: processors, memory, instruction sets.
 
-A container sees all processors and all memory of its host; what it may use stands in its cgroup. Standard
-library only; everything is read from files of Linux, and what a system does not tell is None.
+A container sees all processors and all memory of its host; its own limits are in its cgroup. Standard
+library only; everything is read from Linux's files, and whatever a system does not report is None.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-# Instructions that decide how quick products are, as Linux names them.
+# Instruction sets that decide the speed of matrix products, by their Linux names.
 FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "sve", "bf16")
-# Lines of /proc/cpuinfo that tell one processor from another; the others change from moment to moment.
+# Lines of /proc/cpuinfo that identify a processor; the others change all the time.
 _IDENTITY = (
     "vendor_id", "cpu family", "model", "model name", "stepping", "microcode", "flags",
     "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision", "Features",
 )  # fmt: skip
-_ENOUGH = 1 << 60  # a limit of memory above this is none
+_ENOUGH = 1 << 60  # a memory limit above this means no limit
 
 
 @dataclass(frozen=True)
@@ -27,22 +27,22 @@ class Machine:
     """One machine as this process sees it."""
 
     kind: str  # x86_64, aarch64, …
-    processors: int  # there
-    allowed: int  # this process may run on
-    quota: float | None  # processors' worth of time that a container may use
-    memory: int | None  # bytes there
-    available: int | None  # bytes that could be used now
+    processors: int  # present
+    allowed: int  # those this process may run on
+    quota: float | None  # CPU quota of a container, in processors
+    memory: int | None  # bytes present
+    available: int | None  # bytes available now
     limit: int | None  # bytes a container may use
-    features: tuple[str, ...]  # of `FEATURES`, those there are
+    features: tuple[str, ...]  # those of `FEATURES` it has
 
     @property
     def usable(self) -> int:
-        """Threads that are worth while."""
+        """Number of threads worth using."""
         return max(1, self.allowed if self.quota is None else min(self.allowed, round(self.quota)))
 
 
 def read_machine(root: Path = Path("/")) -> Machine:
-    """This machine; ``root``: where ``proc`` and ``sys`` are."""
+    """Describe this machine; ``root`` is the folder of ``proc`` and ``sys``."""
     memory = _memory(root)
     return Machine(
         kind=platform.machine(),
@@ -57,7 +57,7 @@ def read_machine(root: Path = Path("/")) -> Machine:
 
 
 def allowed() -> int:
-    """The processors this process may run on."""
+    """Return the number of processors this process may run on."""
     return len(_allowed())
 
 
@@ -67,7 +67,7 @@ def _allowed() -> set[int]:
 
 
 def busy_seconds(root: Path = Path("/")) -> float | None:
-    """Seconds that the processors we may use have worked since the machine was started, for anybody."""
+    """Return the seconds our processors have been busy since boot, for all programs together."""
     mine, total = {f"cpu{number}" for number in _allowed()}, None
     for line in _read(root / "proc/stat").split("\n"):
         name, *ticks = line.split(" ")
@@ -78,7 +78,7 @@ def busy_seconds(root: Path = Path("/")) -> float | None:
 
 
 def _memory(root: Path) -> dict[str, int]:
-    """``/proc/meminfo`` in bytes."""
+    """Return ``/proc/meminfo`` in bytes."""
     found = {}
     for line in _read(root / "proc/meminfo").split("\n"):
         name, _, rest = line.partition(":")
@@ -89,7 +89,7 @@ def _memory(root: Path) -> dict[str, int]:
 
 
 def describe_processor(root: Path = Path("/")) -> dict[str, str]:
-    """What the system says of the first processor: maker, model, stepping, microcode and all instructions."""
+    """Return the system's description of the first processor: maker, model, stepping, microcode, features."""
     found: dict[str, str] = {}
     for line in _read(root / "proc/cpuinfo").split("\n"):
         name, _, rest = (part.strip() for part in line.partition(":"))
@@ -107,7 +107,7 @@ def _features(root: Path) -> tuple[str, ...]:
 
 
 def _quota(root: Path) -> float | None:
-    """The smallest of the limits from our own group up to the root: ``cpu.max``, or the older two files."""
+    """Return the smallest limit from our own cgroup up to the root: ``cpu.max``, or version 1's two files."""
     found = []
     for folder in _groups(root):
         words = _read(folder / "cpu.max").split()
@@ -130,7 +130,7 @@ def _memory_limit(root: Path) -> int | None:
 
 
 def _groups(root: Path) -> list[Path]:
-    """Folders of the cgroups of this process, of version 2 and of version 1, with all above them."""
+    """Return the cgroup folders of this process, of versions 2 and 1, with all their parents."""
     base = root / "sys/fs/cgroup"
     found = []
     for line in _read(root / "proc/self/cgroup").split("\n"):

@@ -1,8 +1,8 @@
-"""Which instructions really work on this processor, and whether bf16 or float32 products are faster.
+"""Which instruction sets really work on this processor, and whether bf16 or float32 products are faster.
 
-Found out once for each machine and version of torch, by a child process (`products`) that may die in our
-place, and remembered in the cache folder. CPUID is not enough: some hypervisors advertise AMX and do not let
-it be used, and where bf16 works it may still be the slower type.
+Determined once per machine and torch version, by a child process (`products`) that may crash in our
+place, and stored in the cache folder. CPUID is not reliable: some hypervisors advertise AMX but do not allow
+it, and where bf16 works it may still be slower.
 """
 
 from __future__ import annotations
@@ -27,47 +27,47 @@ from nextword.system import products
 from nextword.system.cache import cache_folder
 from nextword.system.machine import describe_processor
 
-LIMIT = "ONEDNN_MAX_CPU_ISA"  # the variable that limits oneDNN, torch's library of products
-LIMITS = ("", "AVX512_CORE_FP16", "AVX512_CORE", "AVX2")  # tried in this order; "": no limit; first AMX goes
-FASTER = 1.05  # bf16 has fewer digits: it must gain so much to be taken
-_OURS = "NEXTWORD_MAX_CPU_ISA"  # set beside LIMIT where we have set that, for the processes we start
+LIMIT = "ONEDNN_MAX_CPU_ISA"  # the variable that limits oneDNN, torch's library of matrix products
+LIMITS = ("", "AVX512_CORE_FP16", "AVX512_CORE", "AVX2")  # in this order; "": no limit; the second drops AMX
+FASTER = 1.05  # bf16 is less precise: it must be this much faster to be used
+_OURS = "NEXTWORD_MAX_CPU_ISA"  # set with LIMIT if we set that, for child processes
 _OF_USERS = (LIMIT, "DNNL_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY")  # variables that change the answer
-_PATIENCE = 120.0  # seconds that the child may take, on a machine that does much else
-_FORM = 1  # of what is remembered
+_PATIENCE = 120.0  # seconds the child may take, on a busy machine
+_FORM = 1  # version of the cached answer
 
 Bf16 = Literal["works", "missing", "crashes", "unknown"]
 
 
 @dataclass(frozen=True)
 class Processor:
-    """What was found out."""
+    """What was determined about the processor."""
 
     bf16: Bf16
-    limit: str = ""  # the value of LIMIT with which everything works
-    ratios: Mapping[str, float] = field(default_factory=dict)  # "linear 128" -> times as fast as float32
-    why: str = ""  # what happened, where something did
+    limit: str = ""  # value of LIMIT with which everything works
+    ratios: Mapping[str, float] = field(default_factory=dict)  # "linear 128" -> speed relative to float32
+    why: str = ""  # what went wrong, if anything
     has_float32: bool = True
 
     def faster(self, kind: str, width: int) -> str:
-        """The faster type, "bf16" or "fp32", for products of this kind (`products.TIMED`) and width."""
+        """Return the faster type, "bf16" or "fp32", of products of this kind (`products.TIMED`) and width."""
         nearest = min(products.WIDTHS, key=lambda each: abs(log(each / max(1, width))))
         return "bf16" if self.ratios.get(f"{kind} {nearest}", 0.0) >= FASTER else "fp32"
 
     @property
     def refusal(self) -> str:
-        """Why this process cannot use bf16; "" where it can."""
+        """Why this process cannot use bf16; "" if it can."""
         if self.bf16 != "works":
             return self.why or f"bf16 products: {self.bf16}"
         if self.limit and os.environ.get(_OURS) != self.limit:
-            return f"{self.why}, but torch was loaded before that"
+            return f"{self.why}, but torch was already loaded"
         return ""
 
 
-_answer: Processor | None = None  # as this process has found or read it
+_answer: Processor | None = None  # as determined or read by this process
 
 
 def find_out(again: bool = False) -> Processor:
-    """What works here: as remembered, else by the child process. ``again``: not as remembered."""
+    """Return what works here, from the cache or else from the child process; ``again`` ignores the cache."""
     global _answer
     if again or known() is None:
         _answer = _keep(_ask(), again)
@@ -76,26 +76,26 @@ def find_out(again: bool = False) -> Processor:
 
 
 def known() -> Processor | None:
-    """What was found out before; None: nothing yet."""
+    """Return what was determined earlier, or None."""
     global _answer
     _answer = _answer or _recall()
     return _answer
 
 
 def remember(found: Processor) -> None:
-    """Take this for the answer from now on."""
+    """Use this answer from now on."""
     global _answer
     _answer = _keep(found, again=True)
 
 
 def forget() -> None:
-    """In this process: read the file, or ask, when it is needed next."""
+    """Drop this process's answer: read or determine it again when it is next needed."""
     global _answer
     _answer = None
 
 
 def prepare() -> str:
-    """Before torch is loaded: limit it to instructions that work. One sentence, where that is news."""
+    """Limit torch, before it is loaded, to instructions that work; return a sentence if that is new."""
     is_new = known() is None
     found = find_out()
     if found.limit and "torch" not in sys.modules:
@@ -104,13 +104,13 @@ def prepare() -> str:
 
 
 def place() -> Path:
-    """The file that holds the answer."""
+    """Return the path of the cached answer."""
     name = hashlib.sha256(json.dumps(_identity(), sort_keys=True).encode()).hexdigest()[:32]
     return cache_folder() / "processor" / f"{name}.json"
 
 
 def _identity() -> dict[str, Any]:
-    """What the answer depends on: machine, kernel, processor, torch, and limits that others have set."""
+    """Return what the answer depends on: machine, kernel, processor, torch, and limits set by others."""
     limits = {name: os.environ[name] for name in _OF_USERS if name in os.environ}
     if limits.get(LIMIT) == os.environ.get(_OURS, ""):
         del limits[LIMIT]
@@ -132,7 +132,7 @@ def _torch_version() -> str:
 
 
 def _ask() -> Processor:
-    """Start the child and read its answer; whatever happens to it is an answer, too."""
+    """Start the child and read its answer; a crash is an answer, too."""
     if not _torch_version():
         return Processor("unknown", why="torch is not installed")
     environment = {name: value for name, value in os.environ.items() if name != _OURS}
@@ -146,13 +146,13 @@ def _ask() -> Processor:
         )  # fmt: skip
         return read_answer(json.loads(done.stdout.strip().rsplit("\n", 1)[-1]))
     except subprocess.TimeoutExpired:
-        return Processor("unknown", why=f"bf16 products were tried and not done after {_PATIENCE:g} s")
+        return Processor("unknown", why=f"a trial of bf16 products timed out after {_PATIENCE:g} s")
     except (OSError, LookupError, TypeError, ValueError):
         return Processor("unknown", why="bf16 products could not be tried in a child process")
 
 
 def read_answer(attempts: list[dict[str, Any]]) -> Processor:
-    """From attempts under lower and lower limits to what is used: no lower limit than is needed."""
+    """Turn attempts under lower and lower limits into an answer: the highest limit that works."""
     first, last = attempts[0], attempts[-1]
     if last["reached"] != products.END:  # not even the lowest limit helps
         works = next((each for each in attempts if not each["reached"].startswith("fp32")), None)
@@ -161,14 +161,14 @@ def read_answer(attempts: list[dict[str, Any]]) -> Processor:
     missing = str(last["missing"])
     if last is first:
         return Processor("missing" if missing else "works", "", last["ratios"], missing)
-    if missing and first["reached"].startswith("bf16"):  # it crashes, or is not there
+    if missing and first["reached"].startswith("bf16"):  # it crashes, or is missing
         return Processor("crashes", why=f"{_crash(first)} on this processor")
     why = f"{_crash(first)} on this processor unless {LIMIT}={last['limit']}, which nextword sets"
     return Processor("missing" if missing else "works", last["limit"], last["ratios"], why)
 
 
 def _crash(attempt: Mapping[str, Any]) -> str:
-    """How an attempt ended: "bf16 products crash with SIGILL"."""
+    """Return how an attempt ended: "bf16 products crash with SIGILL"."""
     name = "float32" if attempt["reached"].startswith("fp32") else "bf16"
     number = int(attempt["signal"])
     known = number in signal.Signals.__members__.values()
@@ -176,7 +176,7 @@ def _crash(attempt: Mapping[str, Any]) -> str:
 
 
 def _recall() -> Processor | None:
-    """From the cache folder; what is damaged or of another machine is not there."""
+    """Read the answer from the cache; a damaged file or one of another machine is ignored."""
     try:
         values = json.loads(place().read_text(encoding="utf-8"))
         found = Processor(**values["found"])
@@ -188,10 +188,10 @@ def _recall() -> Processor | None:
 
 
 def _keep(found: Processor, again: bool) -> Processor:
-    """Write it, whole or not at all. Of two processes that asked at once, the first one's answer counts."""
+    """Cache the answer atomically. If two processes ask at once, the first answer wins."""
     text = json.dumps({"found": asdict(found), "about": _identity()}) + "\n"
     path = place()
-    with suppress(OSError):  # a folder that cannot be written costs the time of the child again
+    with suppress(OSError):  # if the cache is not writable, the child runs again next time
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
         try:

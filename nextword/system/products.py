@@ -1,10 +1,10 @@
-"""The child process of `processor`: tries small products of every kind that networks use, and times them.
+"""The child process of `processor`: tries small matrix products of every kind networks use, and times them.
 
-It is run as a file and needs nothing but torch. CPUID may promise instructions that a hypervisor does not let
-through; whoever uses them dies of SIGILL. So each attempt, with a lower limit of instructions than the one
-before, is a process of its own, forked here: torch is loaded once for all of them. The answer is one line of
-JSON: the attempts in their order, each with the part that was reached, the signal that ended it (0: none),
-and what was found.
+It is run as a script and needs nothing but torch. CPUID may advertise instructions that a hypervisor does
+not allow; using them ends in SIGILL. So each attempt, with a lower limit of instructions than the one before,
+is a process of its own, forked here so that torch is loaded only once. The answer is one line of JSON: the
+attempts in order, each with the part it reached, the signal that ended it (0: none), and what it
+found.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-END = "end"  # what an attempt has reached that did everything
-WIDTHS = (128, 512)  # of layers whose products are timed
-_ROWS = 256  # words in a batch
+END = "end"  # reached by an attempt that did everything
+WIDTHS = (128, 512)  # layer widths whose products are timed
+_ROWS = 256  # tokens in a batch
 _BATCH, _LENGTH = 32, 8  # rows and positions of a recurrent batch
-_ROUNDS = 3  # both types take turns; the fastest turn of each counts, since others may use the processor
-_EMULATED = 8.0  # times as long as float32: nothing in the processor does it
+_ROUNDS = 3  # both types take turns; the fastest turn counts, since other programs run too
+_EMULATED = 8.0  # times slower than float32: emulated in software
 
 
 def linear(torch: Any, width: int, rows: int) -> Callable[[], None]:
-    """A feed-forward layer, forward and backward."""
+    """Return a feed-forward layer, forward and backward."""
     x_ND = torch.ones(rows, width, requires_grad=True)
     inner, outer = torch.nn.Linear(width, 4 * width), torch.nn.Linear(4 * width, width)
 
@@ -36,7 +36,7 @@ def linear(torch: Any, width: int, rows: int) -> Callable[[], None]:
 
 
 def lstm(torch: Any, width: int, rows: int) -> Callable[[], None]:
-    """A recurrent layer as oneDNN has it, and an output layer of as many operations; forward and backward."""
+    """Return a recurrent layer as oneDNN has it, with an output layer of equal cost; forward and backward."""
     x_TBE = torch.ones(_LENGTH, rows, width, requires_grad=True)
     layer, outer = torch.nn.LSTM(width, width), torch.nn.Linear(width, 8 * width)
 
@@ -47,7 +47,7 @@ def lstm(torch: Any, width: int, rows: int) -> Callable[[], None]:
 
 
 def plain(torch: Any, width: int, rows: int) -> Callable[[], None]:
-    """Products without autograd, of tensors that are of the type themselves."""
+    """Return products without autograd, of tensors that have the type themselves."""
     x_ND, weight_DD = torch.ones(rows, width), torch.ones(width, width)
 
     def work() -> None:
@@ -63,11 +63,11 @@ TIMED = ("linear", "lstm")
 
 
 def attempt(torch: Any, tell: Callable[[str], None]) -> dict[str, Any]:
-    """Every kind in both types at a small size, then times; ``tell`` is called before each part.
+    """Run every kind in both types at a small size, then time them; ``tell`` is called before each part.
 
-    The answer: why bf16 is missing ("" where it is there), and how many times as fast as float32 it is.
+    The answer says why bf16 is missing ("" if it is not), and how much faster than float32 it is.
     """
-    torch.set_num_threads(1)  # CPU time is then that of the products alone, whatever else is running
+    torch.set_num_threads(1)  # so that CPU time is that of the products alone
     seconds = {}
     for name in ("fp32", "bf16"):
         try:
@@ -85,7 +85,7 @@ def attempt(torch: Any, tell: Callable[[str], None]) -> dict[str, Any]:
 
 
 def small(torch: Any, name: str, kind: str, tell: Callable[[str], None]) -> float:
-    """Seconds of the second turn of a small product."""
+    """Return the seconds of the second run of a small product."""
     tell(f"{name} {kind}")
     work = KINDS[kind](torch, 32, 8)
     run(torch, name, work)
@@ -93,7 +93,7 @@ def small(torch: Any, name: str, kind: str, tell: Callable[[str], None]) -> floa
 
 
 def ratio_of(torch: Any, kind: str, width: int) -> float:
-    """Time of float32 over time of bf16: above 1 where bf16 is faster."""
+    """Return the time of float32 over the time of bf16: above 1 where bf16 is faster."""
     work = KINDS[kind](torch, width, _ROWS if kind == "linear" else _BATCH)
     took: dict[str, list[float]] = {"fp32": [], "bf16": []}
     for _ in range(_ROUNDS):
@@ -104,7 +104,7 @@ def ratio_of(torch: Any, kind: str, width: int) -> float:
 
 
 def run(torch: Any, name: str, work: Callable[[], None]) -> float:
-    """CPU seconds of one turn."""
+    """Return the CPU seconds of one run."""
     began = time.thread_time()
     with torch.autocast("cpu", torch.bfloat16, enabled=name == "bf16"):
         work()
@@ -112,14 +112,14 @@ def run(torch: Any, name: str, work: Callable[[], None]) -> float:
 
 
 def in_process(limit: str, torch: Any) -> dict[str, Any]:
-    """One attempt in a forked process, with this limit of instructions ("": none)."""
+    """Run one attempt in a forked process, with this limit of instructions ("": none)."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         code = 1
         try:
             if limit:
-                os.environ["ONEDNN_MAX_CPU_ISA"] = limit  # oneDNN looks at it before its first product
+                os.environ["ONEDNN_MAX_CPU_ISA"] = limit  # oneDNN reads it before its first product
             found = attempt(torch, lambda part: _write(writer, part))
             _write(writer, json.dumps(found))
             code = 0
@@ -139,7 +139,7 @@ def _write(descriptor: int, line: str) -> None:
 
 
 def main(limits: Sequence[str]) -> None:
-    """Try limit after limit until all works, and print the answer."""
+    """Try one limit after another until everything works, and print the answer."""
     import torch
 
     attempts: list[dict[str, Any]] = []

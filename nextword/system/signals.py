@@ -1,7 +1,7 @@
-"""Ctrl-C and its relatives while a model learns: the step is finished and what was learnt is saved.
+"""Signals during training: the step is finished and the training run is saved.
 
-The first signal asks for the end, a second one leaves at once. Before there is anything to save, and outside
-the main thread, signals do what they always do.
+The first signal asks to stop, a second one exits at once. Before there is anything to save, and outside
+the main thread, signals keep their default behaviour.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR
 
 
 class Stop:
-    """``with Stop() as stop``: from `save_on_signal` on, a signal only sets ``number``."""
+    """``with Stop() as stop``: after `save_on_signal`, a signal only sets ``number``."""
 
     def __init__(self) -> None:
         self.number: int | None = None
@@ -30,11 +30,11 @@ class Stop:
 
     @property
     def exit_code(self) -> int:
-        """Of the program: 130 after Ctrl-C, 0 after the others, which ask politely."""
+        """Exit code of the program: 130 after Ctrl-C, 0 after the others, which ask politely."""
         return 128 + signal.SIGINT if self.number == signal.SIGINT else 0
 
     def save_on_signal(self) -> None:
-        """From now on there is something worth saving."""
+        """Save on the next signal: from now on there is something worth saving."""
         self._saves = True
 
     def __enter__(self) -> Self:

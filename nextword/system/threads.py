@@ -1,9 +1,9 @@
 """How many processors torch uses, and how its threads wait for each other.
 
-Threads that share a product meet at its end. Where other programs use the processors, one of them is late by
-whole time slices, and the default of OpenMP, to wait actively for milliseconds, spends on waiting the very
-time that the late one needs. So waiting is active only for about as long as a small product takes, and work
-that gains nothing from sharing is done by one thread.
+Threads that share a product synchronize at its end. When other programs use the processors, one thread is
+late by whole time slices, and OpenMP's default, spinning for milliseconds, wastes the very time the late
+thread needs. So threads spin only for about as long as a small product takes, and work that gains nothing
+from sharing runs on one thread.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from nextword.system import machine
 from nextword.system.launch import launched
 
-FEW_ROWS = 8  # from so many rows on, a product of a step is worth sharing, whatever its width
-SPINS = 1000  # looks at a flag before a thread goes to sleep: 20 to 50 microseconds
-_SLICE = 1_000_000  # nanoseconds; the usual slice is about three times as long
+FEW_ROWS = 8  # from this many rows on, a step's products are worth sharing at any width
+SPINS = 1000  # checks of a flag before a thread sleeps: 20 to 50 microseconds
+_SLICE = 1_000_000  # nanoseconds; the default slice is about three times as long
 _SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}  # numbers of the system call
-_TELLING = 0.1  # seconds over which the use of processors can be told; the system counts in hundredths
+_TELLING = 0.1  # seconds: the shortest time over which CPU use is measurable; Linux counts in hundredths
 _POLICIES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "GOMP_CPU_AFFINITY", "OMP_PROC_BIND")
 
 
 def wait_briefly() -> None:
-    """Before torch is loaded, which brings OpenMP with it; what somebody has set stays."""
+    """Make OpenMP spin briefly; call it before torch is loaded. Values set by the user are kept."""
     if not any(name in os.environ for name in _POLICIES):
         os.environ["GOMP_SPINCOUNT"] = str(SPINS)
 
 
 def ask_for_short_slices() -> bool:
-    """Before threads are started: be scheduled more often and for shorter, with no more time in all.
+    """Ask for shorter and more frequent time slices, with the same total; call it before threads start.
 
-    Threads that meet all the time then run together more often beside other programs. Linux since 6.12 heeds
-    it (EEVDF); whether it was told.
+    Threads that synchronize often then run at the same time more often beside other programs. Linux since
+    6.12 honours it (EEVDF); returns whether the request was accepted.
     """
     number = _SCHED_SETATTR.get(platform.machine()) if sys.platform == "linux" else None
     if number is None or os.sched_getscheduler(0) != os.SCHED_OTHER:
@@ -50,13 +50,13 @@ def ask_for_short_slices() -> bool:
 
 
 def allowed() -> int:
-    """The processors this process may run on; several processes on a machine share them."""
+    """Return how many processors this process may use; processes on one machine share them."""
     return launched().share(machine.allowed())
 
 
 @contextmanager
 def using(threads: int) -> Iterator[int]:
-    """torch with so many threads (0: all that are allowed) within the block; gives their number."""
+    """Run torch with this many threads (0: all allowed ones) within the block; yield their number."""
     import torch
 
     before = torch.get_num_threads()
@@ -68,14 +68,14 @@ def using(threads: int) -> Iterator[int]:
 
 
 class Others:
-    """How many processors other programs use: looked at now and then, and told for the time since."""
+    """How many processors other programs use, averaged since the last look."""
 
     def __init__(self) -> None:
         self.used = 0.0
         self._before = self._now()
 
     def look(self) -> float:
-        """Processors' worth of time, since the look before if that is long enough to tell."""
+        """Return the processors other programs used since the last look, if that is long enough ago."""
         wall, busy, own = now = self._now()
         seconds = wall - self._before[0]
         if seconds >= _TELLING:
@@ -92,16 +92,16 @@ _others: Others | None = None
 
 
 def free() -> int:
-    """Processors that nobody else uses at the moment, of those we may use; at least one."""
+    """Return the number of processors idle at the moment, of those we may use; at least one."""
     global _others
     _others = _others or Others()
     return max(1, allowed() - round(_others.look()))
 
 
 def while_free(rows: int) -> AbstractContextManager[object]:
-    """Around a loop over positions that gains from threads even with few rows, and loses much by waiting.
+    """Wrap a loop over positions that gains from threads even with few rows, but suffers from waiting.
 
-    Not while something is learned: the last digit may depend on the number of threads.
+    Not for training: the last digit may depend on the number of threads.
     """
     import torch
 
@@ -111,5 +111,5 @@ def while_free(rows: int) -> AbstractContextManager[object]:
 
 
 def for_steps(rows: int) -> AbstractContextManager[object]:
-    """Around a loop over positions, each of them some products of so many rows: few rows are one thread's."""
+    """Wrap a loop over positions of small products: few rows use one thread."""
     return using(1) if rows < FEW_ROWS else nullcontext()

@@ -1,6 +1,6 @@
-"""The tokenizer ``bytes``: 256 tokens, no unknown ones, and a code for any file.
+"""The tokenizer ``bytes``: 256 tokens, no unknown ones, and a lossless code for any file.
 
-The smallest vocabulary that can write everything; a document is a sequence, a newline is a byte.
+The smallest vocabulary that can encode everything; a document is one sequence, a newline is a byte.
 """
 
 from __future__ import annotations
@@ -36,30 +36,30 @@ class ByteTokenizer:
 
     @classmethod
     def fit(cls, blocks: Iterable[Block], settings: TextSettings, unit: Unit = "document") -> ByteTokenizer:
-        """There is nothing to learn; the blocks are not read."""
+        """Return the tokenizer; there is nothing to learn, so the blocks are not read."""
         return cls(unit, Normalizer(settings.normalize, settings.lowercase))
 
     def encode(self, text: str) -> Array:
-        """The bytes of a text."""
+        """Return the bytes of a text."""
         return _ids(self.normalizer.data(to_bytes(text)))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of bytes; those that are no character become U+FFFD."""
+        """Return the text of bytes; invalid UTF-8 becomes U+FFFD."""
         return bytes(int(i) - FIRST_BYTE for i in ids if i >= FIRST_BYTE).decode("utf-8", "replace")
 
     def piece(self, index: int) -> str:
-        """A printable ASCII character itself, another byte as ``\\xNN``."""
+        """Return a printable ASCII character as is, any other byte as ``\\xNN``."""
         if index < FIRST_BYTE:
             return SPECIALS[index]
         byte = index - FIRST_BYTE
         return chr(byte) if 32 <= byte < 127 and byte != ord("\\") else f"\\x{byte:02x}"
 
     def decoder(self) -> Decoder:
-        """Ids to text, one by one, never half a character."""
+        """Return an incremental decoder that never emits part of a character."""
         return ByteDecoder(_data)
 
     def encode_blocks(self, blocks: Iterable[Block], costs: bool = False) -> Iterator[Encoded]:
-        """The ids of a stream of text; there are no side costs."""
+        """Yield the ids of a stream of text; there are no side costs."""
         for batch in pieces(blocks, self.unit):
             yield pack(batch, self._piece_ids, self.unit)
 
@@ -67,18 +67,18 @@ class ByteTokenizer:
         return [_ids(self.normalizer.data(piece.data)) for piece in batch]
 
     def can_code(self, data: bytes) -> bool:
-        """Any bytes at all."""
+        """Return True: any bytes can be encoded."""
         return self.lossless
 
     def split(self, data: bytes) -> Iterator[tuple[int, tuple[()]]]:
-        """Every token id of a file (END included, START not); there are no side symbols."""
+        """Yield every token id of a file (END included, START not); there are no side symbols."""
         for sequence in file_sequences(data, self.unit):
             for byte in sequence:
                 yield FIRST_BYTE + byte, ()
             yield END, ()
 
     def joiner(self) -> PlainJoiner:
-        """The other direction of `split`; the bytes are cut to the length of the file."""
+        """Return the inverse of `split`; the bytes are cut to the length of the file."""
         return PlainJoiner(_data, self.unit)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -1,7 +1,7 @@
 """The tokenizer ``characters``: every Unicode character of the training text is a token.
 
-A character that was not seen is UNKNOWN and, in the lossless code, spelled by its UTF-8 bytes.
-[NJU "Char-RNN"; the lectures' models of characters]
+An unseen character is UNKNOWN and, in the lossless code, spelled by its UTF-8 bytes.
+[NJU "Char-RNN"; the lectures' character models]
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CODES = 0x110000
 
 
 class CharacterTokenizer:
-    """Characters with the ids 3, 4, … in the order of their first occurrence."""
+    """Characters with the ids 3, 4, … in order of first occurrence."""
 
     name = "characters"
     closed = False
@@ -49,7 +49,7 @@ class CharacterTokenizer:
     def fit(
         cls, blocks: Iterable[Block], settings: TextSettings, unit: Unit = "document"
     ) -> CharacterTokenizer:
-        """The characters of a text."""
+        """Collect the characters of a text."""
         normalizer = Normalizer(settings.normalize, settings.lowercase)
         counts = np.zeros(_CODES, np.int64)
         first_seen: dict[int, None] = {}
@@ -63,7 +63,7 @@ class CharacterTokenizer:
 
     @cached_property
     def _table(self) -> Array:
-        """From a code point to its id."""
+        """Array from code point to id."""
         table = np.zeros(_CODES, np.int32)
         table[[ord(c) for c in self.characters]] = np.arange(FIRST_CHARACTER, self.vocab_size)
         return table
@@ -73,7 +73,7 @@ class CharacterTokenizer:
         return Speller([c.encode("utf-8") for c in self.characters])
 
     def encode(self, text: str) -> Array:
-        """The ids of the characters of a text."""
+        """Return the ids of the characters of a text."""
         return self._ids(self.normalizer.data(to_bytes(text)))
 
     def _ids(self, data: bytes) -> Array:
@@ -81,22 +81,22 @@ class CharacterTokenizer:
         return found
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The characters, joined; an unknown one is shown as U+FFFD."""
+        """Return the characters joined; unknown ones become U+FFFD."""
         return "".join(self._text(int(i)) for i in ids if i not in (START, END))
 
     def _text(self, index: int) -> str:
         return self.characters[index - FIRST_CHARACTER] if index >= FIRST_CHARACTER else "\ufffd"
 
     def piece(self, index: int) -> str:
-        """The character of an id."""
+        """Return the character of an id."""
         return self._text(index) if index >= FIRST_CHARACTER else SPECIALS[index]
 
     def decoder(self) -> Decoder:
-        """Ids to text, one by one."""
+        """Return an incremental decoder."""
         return JoinedDecoder(self._text, "")
 
     def encode_blocks(self, blocks: Iterable[Block], costs: bool = False) -> Iterator[Encoded]:
-        """The ids of a stream of text; ``costs`` adds the spelling of unknown characters."""
+        """Yield the ids of a stream of text; ``costs`` adds the spelling of unknown characters."""
         known: dict[int, float] = {}
         for batch in pieces(blocks, self.unit):
             found = pack(batch, self._piece_ids, self.unit)
@@ -108,7 +108,7 @@ class CharacterTokenizer:
         return [self._ids(self.normalizer.data(piece.data)) for piece in batch]
 
     def _cost(self, data: bytes, known: dict[int, float]) -> float:
-        """Nats of the unknown characters of a piece."""
+        """Return the nats of the unknown characters of a piece."""
         codes = _codes(self.normalizer.data(data))
         total = 0.0
         for code, count in zip(
@@ -120,15 +120,15 @@ class CharacterTokenizer:
         return total
 
     def _symbols(self, character: str) -> SideSymbols:
-        """The bytes of a character; its first byte says how many there are, so no end is written."""
+        """Return the bytes of a character; its first byte implies their number, so no end is coded."""
         return self._speller.symbols(character.encode("utf-8"))[:-1]
 
     def can_code(self, data: bytes) -> bool:
-        """Whether `split` can write these bytes: text without NUL, and nothing thrown away."""
+        """Return whether `split` can encode these bytes: UTF-8 without NUL, with no lossy normalization."""
         return self.lossless and is_text(data)
 
     def split(self, data: bytes) -> Iterator[tuple[int, SideSymbols]]:
-        """Every token id of a file (END included, START not) with the spelling of unknown characters."""
+        """Yield the token ids of a file (END included, START not) with the spelling of unknown characters."""
         for sequence in file_sequences(data, self.unit):
             text = sequence.decode("utf-8")
             for index, character in zip(self._ids(sequence).tolist(), text, strict=True):
@@ -136,7 +136,7 @@ class CharacterTokenizer:
             yield END, ()
 
     def joiner(self) -> CharacterJoiner:
-        """The other direction of `split`; the bytes are cut to the length of the file."""
+        """Return the inverse of `split`; the bytes are cut to the length of the file."""
         return CharacterJoiner(self.characters, self._speller, self.unit)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -155,22 +155,22 @@ class CharacterTokenizer:
         characters = fields.text("characters")
         fields.utf8(characters)
         if len(set(characters)) != len(characters):
-            raise FormatError("a character is listed twice; make the tokenizer again", fields.path)
+            raise FormatError("a character is listed twice; train the tokenizer again", fields.path)
         return cls(characters, fields.unit(), Normalizer.from_json(fields))
 
 
 class CharacterJoiner:
-    """Tokens and the bytes of unknown characters back to the bytes of a file."""
+    """Turns tokens and the bytes of unknown characters back into the bytes of a file."""
 
     def __init__(self, characters: str, speller: Speller, unit: Unit) -> None:
         self._data = [c.encode("utf-8") for c in characters]
         self._speller, self._end = speller, b"\n" if unit == "line" else b""
 
     def begin(self) -> None:
-        """A new file; nothing is remembered."""
+        """Start a new file; there is no state to reset."""
 
     def push(self, index: int) -> Generator[Array, int, bytes]:
-        """The bytes of one token; asks for the bytes of an unknown character."""
+        """Return the bytes of one token, asking for the bytes of an unknown character."""
         if index == END:
             return self._end
         if index >= FIRST_CHARACTER:
@@ -183,14 +183,14 @@ class CharacterJoiner:
 
 
 def _codes(data: bytes) -> Array:
-    """The code points of UTF-8 bytes."""
+    """Return the code points of UTF-8 bytes."""
     if data.isascii():
         return np.frombuffer(data, np.uint8)
     return np.frombuffer(data.decode("utf-8").encode("utf-32-le"), np.uint32)
 
 
 def _learn(codes: Array, counts: Array, first_seen: dict[int, None]) -> None:
-    """Count code points; new ones are noted in the order in which they come."""
+    """Count code points and record new ones in order of occurrence."""
     found = np.bincount(codes, minlength=1)
     new = np.flatnonzero((found > 0) & (counts[: len(found)] == 0))
     if len(new):

@@ -1,8 +1,8 @@
-"""Pieces of a text that a word never straddles, made from the blocks of a reader.
+"""Split the blocks of a reader into chunks that never cut a word.
 
-A block may end anywhere (a line of a gigabyte is cut somewhere); what may go on in the next block,
-the last word and the gap before it, waits there. Small documents are put together, so that a file of
-a million short records is not a million calls.
+A block may end anywhere (a line of a gigabyte is cut somewhere); whatever may continue in the next block,
+the last word and the gap before it, is held back. Small documents are merged, so that a file of a
+million short records does not take a million calls.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from nextword.core.contracts import Block, Unit
 from nextword.core.errors import DataError
 
-BLANKS = b" \t\v\f\r"  # the gaps inside a line; a newline ends it
-SPACES = BLANKS + b"\n"  # ASCII white space: everything that parts words
+BLANKS = b" \t\v\f\r"  # gaps inside a line; a newline ends it
+SPACES = BLANKS + b"\n"  # ASCII whitespace: everything that separates words
 
-# One word may not be longer than this: it has to be in memory whole.
+# A word must not be longer than this: it has to fit into memory whole.
 WORD_LIMIT = 1 << 24
-# Documents shorter than this are collected into one piece.
+# Documents shorter than this are merged into one chunk.
 GATHER = 1 << 20
 
 
@@ -27,21 +27,21 @@ class Chunk:
     """Data that ends after a word, after a line end, or with its document."""
 
     data: bytes
-    is_open: bool  # a sequence goes on from the chunk before
-    has_word: bool  # and it has a word already
-    last: bool  # the sequence ends with this data, whether or not a newline does
-    bytes: int  # raw bytes of the blocks it closes
-    documents: tuple[int, ...] = ()  # which of the lines that begin here begin a document; 0 is the first
+    is_open: bool  # a sequence continues from the previous chunk
+    has_word: bool  # and already has a word
+    last: bool  # the sequence ends with this data, with or without a newline
+    bytes: int  # raw bytes of the blocks that end in it
+    documents: tuple[int, ...] = ()  # which of the lines starting here start a document; 0 is the first
 
 
 def word_chunks(blocks: Iterable[Block], unit: Unit) -> Iterator[Chunk]:
-    """The text of the blocks in pieces that can be scanned one by one, in any order."""
+    """Split the text of the blocks into chunks that can be scanned independently."""
     return _line_chunks(blocks) if unit == "line" else _document_chunks(blocks)
 
 
 def _line_chunks(blocks: Iterable[Block]) -> Iterator[Chunk]:
     parts: list[bytes] = []
-    places: list[int] = []  # where documents begin in the parts
+    places: list[int] = []  # where documents start in the parts
     size = raw = 0
     is_open, has_word, is_new = False, False, True
     for block in blocks:
@@ -55,7 +55,7 @@ def _line_chunks(blocks: Iterable[Block]) -> Iterator[Chunk]:
         if block.ends_document:
             is_new = True
             if block.data[-1:] not in (b"\n", b"") or (not block.data and parts and parts[-1][-1:] != b"\n"):
-                parts.append(b"\n")  # the document ends its last line
+                parts.append(b"\n")  # the end of the document ends its last line
                 size += 1
             if size < GATHER:
                 continue
@@ -74,7 +74,7 @@ def _line_chunks(blocks: Iterable[Block]) -> Iterator[Chunk]:
 
 
 def _lines_at(data: bytes, places: list[int], is_open: bool) -> tuple[int, ...]:
-    """The numbers of the lines that begin at these places, among those that begin in the data."""
+    """Return the numbers of the lines that start at these places, among those that start in the data."""
     lines, number, before = [], -1 if is_open else 0, 0
     for place in places:
         number += data.count(b"\n", before, place)
@@ -102,7 +102,7 @@ def _document_chunks(blocks: Iterable[Block]) -> Iterator[Chunk]:
 
 
 def _safe_end(data: bytes, blanks: bytes, block: Block) -> int:
-    """Where the data can be cut: after the last line end or the last word that surely ends."""
+    """Return where the data can be cut: after the last line end or the last complete word."""
     if data[-1:] == b"\n" and b"\n" not in blanks:
         return len(data)
     end = len(data.rstrip(blanks))
@@ -111,8 +111,8 @@ def _safe_end(data: bytes, blanks: bytes, block: Block) -> int:
     word = 1 + max(data.rfind(bytes([space])) for space in SPACES)
     if len(data) - word > WORD_LIMIT:
         raise DataError(
-            f"there is a word of more than {WORD_LIMIT >> 20} MB here, which the tokenizer 'words' does not "
-            "take; check that the file is text, or use --tokenizer bytes",
+            f"there is a word of more than {WORD_LIMIT >> 20} MB here, too long for the tokenizer 'words'; "
+            "check that the file is text, or use --tokenizer bytes",
             block.source or None,
             block.line,
         )

@@ -1,6 +1,6 @@
-"""Several tokenizers on one text: how many tokens, how many bytes each, how much is unknown.
+"""Compare tokenizers on one text: number of tokens, bytes per token, share of unknown tokens.
 
-The lectures' question of what a good unit is, as a table.
+The lectures' question of what makes a good unit, as a table.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from nextword.core.contracts import Block, Tokenizer
 
 @dataclass(frozen=True)
 class TokenizerRow:
-    """What one tokenizer makes of a text."""
+    """The result of one tokenizer on a text."""
 
     name: str
     vocab_size: int
@@ -25,12 +25,12 @@ class TokenizerRow:
 
     @property
     def bytes_per_token(self) -> float:
-        """How much text a token stands for."""
+        """Average bytes of text per token."""
         return self.bytes / self.tokens if self.tokens else 0.0
 
     @property
     def tokens_per_word(self) -> float:
-        """How many pieces a word is cut into (fertility)."""
+        """Average number of tokens per word (fertility)."""
         return self.tokens / self.words if self.words else 0.0
 
     @property
@@ -40,7 +40,7 @@ class TokenizerRow:
 
 
 def measure(tokenizer: Tokenizer, blocks: Iterable[Block], name: str = "") -> TokenizerRow:
-    """One row of the table; the text is read once, with bounded memory."""
+    """Return one row of the table; the text is read once, in bounded memory."""
     tokens = words = size = unknown = 0
     for part in tokenizer.encode_blocks(blocks):
         tokens += part.tokens
@@ -53,6 +53,6 @@ def measure(tokenizer: Tokenizer, blocks: Iterable[Block], name: str = "") -> To
 
 
 def compare(tokenizers: dict[str, Tokenizer], blocks: Iterable[Block]) -> list[TokenizerRow]:
-    """A row for every tokenizer; the blocks are kept, so give a sample of a large text."""
+    """Return a row for every tokenizer; the blocks are kept in memory, so pass a sample of a large text."""
     kept = list(blocks)
     return [measure(tokenizer, kept, name) for name, tokenizer in tokenizers.items()]

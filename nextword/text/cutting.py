@@ -1,7 +1,7 @@
-"""Where a text is cut before subwords are looked for: after a newline that a word follows.
+"""Cut a text before subwords are searched: after a newline that is followed by a word.
 
-The cut is part of the tokenizer's definition, made at every such place, so that the tokens of a text do
-not depend on the blocks it was read in. A line too long for that is cut at fixed distances from its start.
+The cuts are part of the tokenizer's definition, made at every such place, so that the tokens of a text do
+not depend on the blocks it was read in. Very long lines are cut at fixed distances from their start.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from nextword.text.sequences import Piece, character_end, pieces
 
 _LONG = 1 << 15  # a line longer than twice this is cut
 _LINE_END = re.compile(rb"\n(?=[^ \t\v\f\r\n])")
-_INSIDE = re.compile(rb"[A-Za-z](?= [A-Za-z])")  # between two words no token goes across
+_INSIDE = re.compile(rb"[A-Za-z](?= [A-Za-z])")  # no token spans the space between two words
 
 
 def text_pieces(blocks: Iterable[Block], unit: Unit) -> Iterator[Piece]:
-    """The parts of a stream of text; the last part of a block waits until it is known how it goes on."""
+    """Yield the parts of a stream of text; the last part of a block is held back until the next block."""
     waiting, begins, words, is_first = b"", False, 0, False
     for batch in pieces(blocks, unit):
         for piece in batch:
@@ -26,7 +26,7 @@ def text_pieces(blocks: Iterable[Block], unit: Unit) -> Iterator[Piece]:
             is_first = is_first or piece.begins_document
             found = list(parts(waiting + piece.data))
             waiting = b"" if piece.ends else found.pop()
-            newline = piece.raw - len(piece.data)  # a line's end belongs to its last part
+            newline = piece.raw - len(piece.data)  # the newline belongs to the last part of a line
             for number, part in enumerate(found, start=1):
                 ends = piece.ends and number == len(found)
                 yield Piece(part, begins, ends, len(part) + (newline if ends else 0), words, is_first)
@@ -34,7 +34,7 @@ def text_pieces(blocks: Iterable[Block], unit: Unit) -> Iterator[Piece]:
 
 
 def parts(data: bytes) -> Iterator[bytes]:
-    """The data cut after line ends, and long lines inside; at least one part, which may be empty."""
+    """Cut the data after line ends, and long lines inside; yield at least one part, possibly empty."""
     start = 0
     for match in _LINE_END.finditer(data):
         yield from _chopped(data[start : match.end()])
@@ -43,7 +43,7 @@ def parts(data: bytes) -> Iterator[bytes]:
 
 
 def _chopped(line: bytes) -> Iterator[bytes]:
-    """A very long line in parts; where it is cut depends on its own beginning only."""
+    """Cut a very long line into parts, at places that depend only on its own start."""
     while len(line) > 2 * _LONG + 4:
         match = _INSIDE.search(line, _LONG, 2 * _LONG)
         end = match.end() if match else character_end(line[: 2 * _LONG]) or 2 * _LONG

@@ -1,6 +1,6 @@
-"""Ids to text while they are made: nothing is shown before it is certain.
+"""Turn ids into text as they are generated: nothing is emitted before it is certain.
 
-A character of several bytes may come as several tokens; half of it is never shown.
+A multi-byte character may span several tokens; part of it is never emitted.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from nextword.core.contracts import END, START
 
 
 class JoinedDecoder:
-    """Words, joined by one space; characters, joined by nothing."""
+    """Joins words by one space, or characters by nothing."""
 
     def __init__(self, word: Callable[[int], str], between: str) -> None:
         self._word, self._between, self._begun = word, between, False
 
     def push(self, index: int) -> str:
-        """The word with the space before it; START and END show nothing."""
+        """Return the word with the space before it; START and END give nothing."""
         if index in (START, END):
             return ""
         before = self._between if self._begun else ""
@@ -26,21 +26,21 @@ class JoinedDecoder:
         return before + self._word(index)
 
     def flush(self) -> str:
-        """Nothing waits: a word is certain at once."""
+        """Return nothing: a word is certain at once."""
         return ""
 
 
 class ByteDecoder:
-    """Tokens that are bytes: whole characters only; bytes that are none become U+FFFD."""
+    """Decodes tokens made of bytes into whole characters; invalid bytes become U+FFFD."""
 
     def __init__(self, data: Callable[[int], bytes]) -> None:
         self._data = data
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def push(self, index: int) -> str:
-        """The characters that are complete after this id."""
+        """Return the characters that are complete after this id."""
         return self._decoder.decode(self._data(index))
 
     def flush(self) -> str:
-        """U+FFFD where a character was begun and not ended."""
+        """Return U+FFFD if a character is incomplete."""
         return self._decoder.decode(b"", final=True)

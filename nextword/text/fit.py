@@ -1,4 +1,4 @@
-"""A tokenizer by its name or from a file: the one place where the choice is made.
+"""Create a tokenizer by name or from a file: the one place where that choice is made.
 
 Names are those of the catalog: words, characters, bytes, bpe, unigram.
 """
@@ -18,7 +18,7 @@ from nextword.text.settings import TextSettings
 from nextword.text.vocab import read_word_list
 from nextword.text.words import WordTokenizer
 
-NAMES = tuple(SLOTS["tokenizer"])  # our own; plug-ins may add others
+NAMES = tuple(SLOTS["tokenizer"])  # built in; plug-ins may add others
 _MANY_TYPES = 1_000_000
 
 
@@ -27,14 +27,14 @@ class _Fits(Protocol):
 
 
 def default_unit(name: str) -> Unit:
-    """What a sequence is if nobody says otherwise: a line of words, a document of anything else."""
+    """Return the default unit of a sequence: a line for words, a document for all others."""
     return "line" if name == "words" else "document"
 
 
 def tokenizer_from_file(
     path: str | os.PathLike[str], settings: TextSettings, unit: Unit | None = None
 ) -> Tokenizer:
-    """A tokenizer that nextword has written, the one of a run folder, or a list of words (one a line)."""
+    """Load a tokenizer written by nextword, the one of a run folder, or a word list (one word per line)."""
     file = Path(path)
     if file.is_dir():
         return load_tokenizer(file)
@@ -51,9 +51,9 @@ def tokenizer_from_file(
 def fit_tokenizer(
     name: str, blocks: Iterable[Block], settings: TextSettings, unit: Unit | None = None
 ) -> Tokenizer:
-    """Fit the tokenizer of this name on a text, or open it if the name is that of a file or a run folder.
+    """Train the tokenizer of this name on a text, or load it if the name is a file or a run folder.
 
-    ``bytes`` and files do not read the blocks. ``unit=None`` takes the tokenizer's own.
+    ``bytes`` and files do not read the blocks. ``unit=None`` means the tokenizer's default.
     """
     check_tokenizer(name)
     if name not in names("tokenizer"):
@@ -64,18 +64,16 @@ def fit_tokenizer(
 
 
 def check_tokenizer(name: str) -> None:
-    """Raise a ConfigError unless this is a tokenizer's name or a file that exists; nothing is read."""
+    """Raise a ConfigError unless this is a tokenizer's name or an existing file; nothing is read."""
     if name not in names("tokenizer") and not os.path.exists(name):
-        raise ConfigError(
-            unknown(f"the tokenizer '{name}' is neither a name nor a file", name, names("tokenizer"))
-        )
+        raise ConfigError(unknown("tokenizer", name, names("tokenizer"), "(no such file either)"))
 
 
 def vocabulary_note(types: int, words: int) -> str | None:
-    """A sentence for a vocabulary that looks like hashes or numbers, else None."""
+    """Return a sentence for a vocabulary that looks like hashes or numbers, else None."""
     if types > _MANY_TYPES or (words > 100_000 and types > 0.5 * words):
         return (
-            f"the text has {types:,} different words among {words:,}; if many are numbers or codes, "
+            f"the text has {types:,} distinct words among {words:,}; if many are numbers or codes, "
             "limit the vocabulary with --set text.max_vocab=200000 or --set text.min_count=2"
         )
     return None

@@ -1,8 +1,8 @@
-"""A model of the white space between words, so that words alone are a code for the whole file.
+"""A model of the whitespace between words, which makes word tokens a lossless code for the file.
 
-Before a word stands a single space nearly always, before the first word and the end of a line nothing;
-that costs next to nothing, and everything else can be written all the same. [design: bits per byte mean
-a code for the bytes of the file]
+A word is nearly always preceded by a single space, the first word and the end of a line by nothing; that
+costs next to nothing, and everything else can still be coded. [design: bits per byte require a code for
+the bytes of the file]
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from nextword.text.chunks import SPACES
 from nextword.text.scan import EXPECTED, GapCounts
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Symbols = tuple[tuple[Array, int], ...]  # what an entropy coder codes: (probabilities, which one)
-Asking = Generator[Array, int, bytes]  # yields probabilities, is sent which one, returns the bytes
+Symbols = tuple[tuple[Array, int], ...]  # input of an entropy coder: (probabilities, index)
+Asking = Generator[Array, int, bytes]  # yields probabilities, is sent the index, returns the bytes
 
 KINDS = ("leading", "inner", "trailing", "blank")
-LISTED = 63  # gaps of a kind that have an entry of their own; the rest is spelled
+LISTED = 63  # gaps of each kind with an entry of their own; the rest are spelled
 _END = len(SPACES)  # the symbol after the last character of a spelled gap
-_PRIOR = 0.5  # the Krichevsky-Trofimov estimate: half a count for what was not seen
+_PRIOR = 0.5  # the Krichevsky-Trofimov estimate: half a count for the unseen
 
 
 class GapModel:
-    """For every kind of gap: how often each of a few gaps was seen, and a spelling for the others."""
+    """For every kind of gap, the counts of its frequent gaps, and a spelling for all others."""
 
     def __init__(self, listed: list[dict[bytes, int]], escaped: list[int]) -> None:
         self.listed, self.escaped = listed, escaped
@@ -40,7 +40,7 @@ class GapModel:
 
     @classmethod
     def fit(cls, counts: GapCounts) -> GapModel:
-        """The most frequent gaps of each kind get an entry; the expected one always has it."""
+        """Give the most frequent gaps of each kind an entry; the expected one always has one."""
         listed, escaped = [], []
         for kind, expected in enumerate(EXPECTED):
             of_kind = {gap: n for (k, gap), n in counts.items() if k == kind and gap != expected}
@@ -51,7 +51,7 @@ class GapModel:
 
     @classmethod
     def default(cls) -> GapModel:
-        """For a vocabulary without a text: the expected gaps, seen a thousand times each."""
+        """Return the model for a vocabulary without a text: the expected gaps, each seen a thousand times."""
         return cls.fit(Counter(dict.fromkeys(enumerate(EXPECTED), 1000)))
 
     def _table(self, kind: int) -> Array:
@@ -60,7 +60,7 @@ class GapModel:
         return table
 
     def _spelling_table(self) -> Array:
-        """p(next character | the one before), from the listed gaps, each taken once."""
+        """Return p(next character | previous one), from the listed gaps, each counted once."""
         counts = np.full((_END + 1, _END + 1), _PRIOR)
         for gap in {gap for gaps in self.listed for gap in gaps}:
             before = _END
@@ -71,7 +71,7 @@ class GapModel:
         return table
 
     def symbols(self, kind: int, gap: bytes) -> Symbols:
-        """What an entropy coder has to code for this gap."""
+        """Return the symbols an entropy coder must code for this gap."""
         position = self._positions[kind].get(gap)
         if position is not None:
             return ((self._tables[kind], position),)
@@ -83,7 +83,7 @@ class GapModel:
         return tuple(out)
 
     def ask(self, kind: int) -> Asking:
-        """The other direction: asks for symbols and returns the gap."""
+        """Decode a gap: ask for symbols and return it."""
         position = yield self._tables[kind]
         if position < len(self._positions[kind]):
             return list(self._positions[kind])[position]
@@ -94,7 +94,7 @@ class GapModel:
         return bytes(gap)
 
     def cost(self, kind: int, gap: bytes) -> float:
-        """Nats of one gap."""
+        """Return the nats of one gap."""
         if (kind, gap) not in self._costs:
             if len(self._costs) > 1 << 16:
                 self._costs.clear()
@@ -102,11 +102,11 @@ class GapModel:
         return self._costs[kind, gap]
 
     def total_cost(self, counts: GapCounts) -> float:
-        """Nats of all gaps of a text."""
+        """Return the nats of all gaps of a text."""
         return sum(n * self.cost(kind, gap) for (kind, gap), n in counts.items())
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in ``tokenizer.json``."""
+        """Return the model as stored in ``tokenizer.json``."""
         return {
             name: {"listed": [[gap.decode("ascii"), n] for gap, n in gaps.items()], "escaped": escaped}
             for name, gaps, escaped in zip(KINDS, self.listed, self.escaped, strict=True)
@@ -119,22 +119,20 @@ class GapModel:
             listed = [dict(_checked(value[name]["listed"])) for name in KINDS]
             escaped = [_count(value[name]["escaped"]) for name in KINDS]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise FormatError(
-                f"the gaps of the tokenizer are not as they were written ({error!r})", path
-            ) from error
+            raise FormatError(f"the tokenizer's gaps are damaged ({error!r})", path) from error
         if any(EXPECTED[kind] not in gaps for kind, gaps in enumerate(listed)):
-            raise FormatError("the gaps of the tokenizer lack the expected one; train the run again", path)
+            raise FormatError("the tokenizer's gaps lack the expected one; train the run again", path)
         return cls(listed, escaped)
 
 
 def _checked(pairs: Iterable[tuple[str, int]]) -> list[tuple[bytes, int]]:
     found = [(gap.encode("ascii"), _count(n)) for gap, n in pairs]
     if len(found) > LISTED or any(gap.strip(SPACES) for gap, _ in found):
-        raise ValueError("too many gaps, or one that is no white space")
+        raise ValueError("too many gaps, or one that is not whitespace")
     return found
 
 
 def _count(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**53:
-        raise ValueError(f"{value!r} is no count")
+        raise ValueError(f"{value!r} is not a count")
     return value

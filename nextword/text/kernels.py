@@ -1,11 +1,11 @@
-"""One pass over the bytes of a text: split at white space, look up or learn every word.
+"""One pass over the bytes of a text: split at whitespace, look up or add every word.
 
-Open addressing (Knuth, The Art of Computer Programming 3, section 6.4). Compiled by numba and run
-without the interpreter's lock; the plain twin is ``scan_plain`` in ``text/scan.py``, and a test
+Open addressing (Knuth, The Art of Computer Programming 3, section 6.4). Compiled by numba, running
+without the interpreter's lock; the plain twin is ``PlainScanner`` in ``text/scan.py``, and a test
 compares the two.
 
 A word's key is exact up to seven bytes (the bytes and the length); above that it is a hash with the
-top bit set, and the word itself is compared. Words lie in one arena, each followed by a newline.
+top bit set, and the word itself is compared. Words are stored in one arena, each followed by a newline.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from nextword.core.contracts import END, START
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-# The entries of `cursor`, which carries the scan from call to call.
+# Indices into `cursor`, which carries the scan from call to call.
 AT, FILLED, USED, NEXT_ID, OPEN, HAS_WORD, ODD, BEGUN, ENDED, MISSED = range(10)
 FIRST_WORD = 3  # ids 0, 1, 2 are UNKNOWN, START, END
 
-# Unsigned indices spare numba the test for a negative one, which shows in the inner loop.
+# Unsigned indices save numba the test for negative ones, which is measurable in the inner loop.
 _U = np.uint64
 _EXACT = _U(7)
 _MIX = _U(0x9E3779B97F4A7C15)
@@ -32,7 +32,7 @@ _LONG = _U(0x8000000000000000)
 
 @njit(cache=True, nogil=True)
 def _long_key(data: Array, start: Any, stop: Any) -> Any:
-    """The key of a word of more than seven bytes (FNV-1a and a final mix)."""
+    """Return the key of a word of more than seven bytes (FNV-1a and a final mix)."""
     key = _U(0xCBF29CE484222325)
     for i in range(start, stop):
         key = (key ^ _U(data[i])) * _U(0x100000001B3)
@@ -41,7 +41,7 @@ def _long_key(data: Array, start: Any, stop: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _short_key(data: Array, start: Any, stop: Any) -> Any:
-    """The key of a word of at most seven bytes: its bytes, below its length."""
+    """Return the key of a word of at most seven bytes: its bytes, below its length."""
     key = _U(0)
     for i in range(start, stop):
         key = (key << _U(8)) | _U(data[i])
@@ -50,7 +50,7 @@ def _short_key(data: Array, start: Any, stop: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _place(slots: Array, shift: Any, key: Any, index: Any) -> None:
-    """Put a key that is not there yet into the first free slot (a slot is a key and an id)."""
+    """Put a new key into the first free slot (a slot is a key and an id)."""
     mask = _U(len(slots) // 2 - 1)
     slot = (key * _MIX) >> shift
     while slots[slot + slot] != 0:
@@ -61,7 +61,7 @@ def _place(slots: Array, shift: Any, key: Any, index: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def fill(slots: Array, shift: Any, arena: Array, starts: Array, ids: Array) -> None:
-    """Enter the words that start at ``starts`` in the arena under these ids."""
+    """Insert the words that start at ``starts`` in the arena with these ids."""
     for word in range(len(starts)):
         start = _U(starts[word])
         stop = start
@@ -74,7 +74,7 @@ def fill(slots: Array, shift: Any, arena: Array, starts: Array, ids: Array) -> N
 
 @njit(cache=True, nogil=True)
 def move(old: Array, slots: Array, shift: Any) -> None:
-    """Enter every word of an old table into a larger one."""
+    """Insert every word of an old table into a larger one."""
     for slot in range(len(old) // 2):
         if old[2 * slot] != 0:
             _place(slots, shift, old[2 * slot], old[2 * slot + 1])
@@ -82,7 +82,7 @@ def move(old: Array, slots: Array, shift: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def _find(data: Array, span: Any, key: Any, slots: Array, shift: Any, arena: Array, starts: Array) -> Any:
-    """The slot of a word, or the free slot where it belongs; and its id, or -1."""
+    """Return the slot of a word, or the free slot for it, and its id, or -1."""
     start, length = span
     mask = _U(len(slots) // 2 - 1)
     slot = (key * _MIX) >> shift
@@ -115,12 +115,12 @@ def scan(
     table: Any,
     room: int,
 ) -> None:
-    """Write ids and gaps of the data from ``cursor[AT]`` on; stop early where an array is full.
+    """Write ids and gaps of the data from ``cursor[AT]`` on; stop early when an array is full.
 
     ``flags``: (the text ends with this data, lines are sequences, learn new words). ``gaps``: (how
-    often each kind had its expected gap, then kind, start and stop of every odd one). ``table``:
+    often each kind had its expected gap, then kind, start and stop of every other one). ``table``:
     (slots, shift, arena, starts); the arena must have room for the data, ``starts`` for ``room`` words.
-    Without learning an unknown word is id 0. Kinds: 0 leading, 1 inner, 2 trailing, 3 blank line.
+    Without learning an unknown word gets id 0. Kinds: 0 leading, 1 inner, 2 trailing, 3 blank line.
     """
     last, lines, learn = flags
     expected, odd_kind, odd_start, odd_stop = gaps
@@ -132,14 +132,14 @@ def scan(
     spaces = leads = trails = begun = ended = missed = 0
     while room > 0 and odd < len(odd_kind):
         if i >= n and not (last and (is_open or (i == n and not lines))):
-            break  # an empty document is an empty sequence, an empty line after the last newline is none
+            break  # an empty document is an empty sequence, an empty line after the last newline is not one
         if not is_open:
             ids[m] = START
             m += one
             begun += 1
             is_open, has_word = True, False
         gap, b = i, np.uint8(10)
-        while i < n:  # the white space before the next word or the end
+        while i < n:  # the whitespace before the next word or the end
             b = data[i]
             if b > 32 or not (b == 32 or 9 <= b <= 13) or (lines and b == 10):
                 break

@@ -1,7 +1,7 @@
-"""A vocabulary and the ids of its text in one pass over the bytes.
+"""Build a vocabulary and encode its text in one pass over the bytes.
 
-New words get the next id when they first occur; with a limit on the vocabulary the ids are written to a
-temporary file first, and numbered again when it is known which words stay.
+New words get the next id when they first occur; with a limit on the vocabulary, the ids are written to a
+temporary file first, and renumbered when it is known which words are kept.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class FitEncode:
-    """Iterate once for the ids of the text; ``tokenizer`` is there afterwards."""
+    """Iterate once for the ids of the text; ``tokenizer`` is available afterwards."""
 
     def __init__(self, blocks: Iterable[Block], settings: TextSettings, unit: Unit = "line") -> None:
         self._blocks, self._settings, self._unit = blocks, settings, unit
@@ -40,9 +40,9 @@ class FitEncode:
 
     @property
     def tokenizer(self) -> WordTokenizer:
-        """The fitted tokenizer; the text must have been read to its end."""
+        """The trained tokenizer; the text must have been read to its end."""
         if self._tokenizer is None:
-            raise RuntimeError("the tokenizer is there when all ids have been taken")
+            raise RuntimeError("the tokenizer is available only after all ids have been read")
         return self._tokenizer
 
     @property
@@ -63,7 +63,7 @@ class FitEncode:
             yield from self._renumbered(file, sizes)
 
     def learn(self) -> Iterator[tuple[Scanned, Chunk]]:
-        """Scan the text; ids are those before any limit. Makes the tokenizer at the end."""
+        """Scan the text; ids are those before any limit. Creates the tokenizer at the end."""
         for chunk in word_chunks(self._blocks, self._unit):
             if self._normalizer.changes:
                 chunk = replace(chunk, data=self._normalizer.data(chunk.data))
@@ -87,7 +87,7 @@ class FitEncode:
             words = joined.split(b"\n")
             joined = b"".join(words[i - FIRST_WORD] + b"\n" for i in kept)
             literal = (literal[0], int(self._counts[FIRST_WORD:].sum() - self._counts[kept].sum()))
-        elif self._is_literal:  # words seen once stand for the words that will be new
+        elif self._is_literal:  # words seen once stand in for words yet unseen
             literal = (literal[0], int(np.count_nonzero(self._counts[FIRST_WORD:] == 1)))
         vocab = Vocabulary(joined, self._is_literal)
         return WordTokenizer(vocab, self._unit, GapModel.fit(self._gaps), self._normalizer, literal)
@@ -100,7 +100,7 @@ class FitEncode:
 
 
 def limit(counts: Array, min_count: int, max_vocab: int) -> tuple[Array, Array]:
-    """New ids for old ones, and the old ids that stay: the most frequent words, the earlier of equals."""
+    """Map old ids to new ones, and list the ids kept: the most frequent words, ties by first occurrence."""
     kept = FIRST_WORD + np.flatnonzero(counts[FIRST_WORD:] >= min_count)
     if max_vocab and len(kept) > max_vocab:
         kept = np.sort(kept[np.argsort(-counts[kept], kind="stable")[:max_vocab]])

@@ -1,6 +1,6 @@
-"""Strings to bytes, and the two changes of a text that can be asked for: NFC and lower case.
+"""Strings to bytes, and the two optional changes of a text: NFC and lower case.
 
-Both lose something (the code is then not lossless), so neither happens by default.
+Both lose information (the code is then not lossless), so neither is the default.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 def to_bytes(text: str) -> bytes:
-    """The UTF-8 bytes of a text; half a surrogate pair, which JSON lets through, is our error."""
+    """Encode a text as UTF-8; a lone surrogate, which JSON allows, is a DataError."""
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise DataError(
-            f"the text holds half a surrogate pair (U+{ord(text[error.start]):04X}) at character "
-            f"{error.start + 1}, which is no character; remove it or write the whole pair"
+            f"the text contains a lone surrogate (U+{ord(text[error.start]):04X}) at character "
+            f"{error.start + 1}, which is not a character; remove it or write the whole pair"
         ) from error
 
 
 def is_text(data: bytes) -> bool:
-    """Whether the bytes are UTF-8 without NUL."""
+    """Return whether the bytes are UTF-8 without NUL."""
     if b"\0" in data:
         return False
     try:
@@ -38,24 +38,24 @@ def is_text(data: bytes) -> bool:
 
 @dataclass(frozen=True)
 class Normalizer:
-    """What happens to a text before it is cut into tokens."""
+    """Changes applied to a text before it is tokenized."""
 
     normalize: Literal["none", "nfc"] = "none"
     lowercase: bool = False
 
     @property
     def changes(self) -> bool:
-        """Whether anything may be lost."""
+        """Whether information may be lost."""
         return self.normalize != "none" or self.lowercase
 
     def text(self, text: str) -> str:
-        """The text as the tokenizer sees it."""
+        """Normalize a text."""
         if self.lowercase:
             text = text.lower()
         return unicodedata.normalize("NFC", text) if self.normalize == "nfc" else text
 
     def data(self, data: bytes) -> bytes:
-        """The same for UTF-8 bytes, which must not begin or end inside a character."""
+        """Normalize UTF-8 bytes, which must not begin or end inside a character."""
         if not self.changes:
             return data
         if data.isascii():
@@ -63,7 +63,7 @@ class Normalizer:
         return self.text(data.decode("utf-8")).encode("utf-8")
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in ``tokenizer.json``."""
+        """Return the settings as stored in ``tokenizer.json``."""
         return {"normalize": self.normalize, "lowercase": self.lowercase}
 
     @classmethod

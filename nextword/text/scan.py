@@ -1,7 +1,7 @@
 """Words to ids: a plain scanner for small texts and a compiled one for large ones.
 
-Both split at ASCII white space only, give new words ids in the order of their first occurrence, and
-count the gaps between words. The compiled one is the plain one, line by line, in ``text/kernels.py``.
+Both split at ASCII whitespace only, give new words ids in order of first occurrence, and count the
+gaps between words. The compiled one is the plain one, line by line, in ``text/kernels.py``.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Array = np.ndarray[Any, np.dtype[Any]]
 SMALL = 2_000_000
 
 LEADING, INNER, TRAILING, BLANK = range(4)  # kinds of gaps: before the first word, a later one, the end
-EXPECTED = (b"", b" ", b"", b"")  # what is there nearly always
+EXPECTED = (b"", b" ", b"", b"")  # the usual gap of each kind
 GapCounts = Counter[tuple[int, bytes]]
 
 _GAP_WORD = re.compile(rb"([ \t\v\f\r\n]*)([^ \t\v\f\r\n]*)")
 
 
 class Scanned(NamedTuple):
-    """The ids of a chunk, how often each gap stood in it, and the counts of START, END and UNKNOWN."""
+    """The ids of a chunk, the counts of its gaps, and the counts of START, END and UNKNOWN."""
 
     ids: Array  # int32
     gaps: GapCounts
@@ -41,13 +41,13 @@ class Scanned(NamedTuple):
 
 
 class PlainScanner:
-    """A dictionary from words to ids. With ``learn`` it takes in every new word."""
+    """A dictionary from words to ids. With ``learn`` it adds every new word."""
 
     def __init__(self, index: dict[bytes, int], size: int, unit: Unit, learn: bool) -> None:
         self.index, self.size, self.lines, self.learn = index, size, unit == "line", learn
 
     def scan(self, chunk: Chunk) -> Scanned:
-        """Ids and gaps of one chunk."""
+        """Return the ids and gaps of one chunk."""
         ids: list[int] = []
         gaps: GapCounts = Counter()
         is_open, has_word = chunk.is_open, chunk.has_word
@@ -55,7 +55,7 @@ class PlainScanner:
         for number, line in enumerate(lines, start=1):
             final = number == len(lines)
             if final and not line and not (is_open and chunk.last) and (self.lines or not chunk.last):
-                break  # nothing stands after the last newline
+                break  # nothing follows the last newline
             if not is_open:
                 ids.append(START)
                 has_word = False
@@ -82,7 +82,7 @@ class PlainScanner:
 
     @staticmethod
     def _count_gaps(line: bytes, words: list[bytes], has_word: bool, ends: bool, gaps: GapCounts) -> None:
-        """The gap before every word, and the one before the end where the line ends here."""
+        """Count the gap before every word, and the one before the end if the line ends here."""
         if words and not has_word and b" ".join(words) == line:
             gaps[LEADING, b""] += 1
             if len(words) > 1:
@@ -100,17 +100,17 @@ class PlainScanner:
                 break
 
     def joined(self) -> bytes:
-        """The words in the order of their ids, each followed by a newline."""
+        """Return the words in order of their ids, each followed by a newline."""
         return b"".join(word + b"\n" for word, found in self.index.items() if found >= FIRST_WORD)
 
     def words_from(self, index: int) -> list[bytes]:
-        """The words with this id and higher ones."""
+        """Return the words from this id on."""
         newest = list(islice(reversed(self.index), max(0, self.size - index)))
         return newest[::-1]
 
 
 class FastScanner:
-    """The same in compiled code: 150 MB/s and more on one core, other threads running beside it."""
+    """The same in compiled code: 150 MB/s and more on one core, without blocking other threads."""
 
     def __init__(self, joined: bytes, unit: Unit, learn: bool, literal_unknown: bool = False) -> None:
         from nextword.text import kernels
@@ -127,17 +127,17 @@ class FastScanner:
             kernels.fill(self.slots, self.shift, special, np.zeros(1, np.int64), np.zeros(1, np.int64))
 
     def _make_table(self, places: int) -> None:
-        """An empty table of at least so many slots; a slot is two numbers, a key and an id."""
+        """Create an empty table of at least this many slots; a slot is two numbers, a key and an id."""
         bits = int(places - 1).bit_length()
         self.slots, self.shift = np.zeros(2 << bits, np.uint64), np.uint64(64 - bits)
 
     @property
     def _capacity(self) -> int:
-        """How many words the table takes before it must grow."""
+        """Number of words the table holds before it must grow."""
         return len(self.slots) // 4
 
     def scan(self, chunk: Chunk) -> Scanned:
-        """Ids and gaps of one chunk. Without ``learn``, threads may call this at the same time."""
+        """Return the ids and gaps of one chunk. Without ``learn``, threads may call this concurrently."""
         data = np.frombuffer(chunk.data, np.uint8)
         cursor = np.array([0, 0, self.used, self.size, chunk.is_open, chunk.has_word, 0, 0, 0, 0], np.int64)
         ids = np.empty(2 * len(data) + 3, np.int32)
@@ -156,7 +156,7 @@ class FastScanner:
                 self.used, self.size = int(cursor[k.USED]), int(cursor[k.NEXT_ID])
             is_full = cursor[k.ODD] == len(odd[0])
             if not is_full and not (self.learn and self.size == self._capacity):
-                break  # nothing stopped it but the end
+                break  # stopped by the end of the data
             if is_full:
                 odd = tuple(_with_room(array, 4 * len(array)) for array in odd)
         gaps: GapCounts = Counter()
@@ -168,7 +168,7 @@ class FastScanner:
         return Scanned(ids[: cursor[k.FILLED]].copy(), gaps, *counts)
 
     def _grow(self) -> None:
-        """Room for new words, in the table and in the list of their starts."""
+        """Make room for new words, in the table and in the list of their starts."""
         if self._capacity - self.size < 1024:
             old = self.slots
             self._make_table(2 * len(old))
@@ -176,11 +176,11 @@ class FastScanner:
         self.starts = _with_room(self.starts, self._capacity)
 
     def joined(self) -> bytes:
-        """The words in the order of their ids, each followed by a newline."""
+        """Return the words in order of their ids, each followed by a newline."""
         return self.arena[: self.used].tobytes()
 
     def words_from(self, index: int) -> list[bytes]:
-        """The words with this id and higher ones."""
+        """Return the words from this id on."""
         if index >= self.size:
             return []
         return self.arena[self.starts[index - FIRST_WORD] : self.used].tobytes().split(b"\n")[:-1]
@@ -191,7 +191,7 @@ def _empty_spans(size: int) -> tuple[Array, ...]:
 
 
 def _with_room(array: Array, size: int) -> Array:
-    """The same array, or a longer copy of it."""
+    """Return the same array, or a longer copy of it."""
     if len(array) >= size:
         return array
     longer = np.empty(max(size, len(array) + len(array) // 2), array.dtype)
@@ -200,7 +200,7 @@ def _with_room(array: Array, size: int) -> Array:
 
 
 def _count_odd(raw: bytes, data: Array, spans: Iterable[Array], gaps: GapCounts) -> None:
-    """Add the odd gaps to the counts; gaps of up to seven bytes without a loop in Python."""
+    """Add the unusual gaps to the counts; gaps of up to seven bytes without a Python loop."""
     kinds, starts, stops = spans
     lengths = stops - starts
     short = lengths <= 7
@@ -221,7 +221,7 @@ def _count_odd(raw: bytes, data: Array, spans: Iterable[Array], gaps: GapCounts)
 
 
 class Scanner:
-    """Begins with the plain scanner and goes over to the compiled one when the text turns out large."""
+    """Starts with the plain scanner and switches to the compiled one when the text turns out to be large."""
 
     def __init__(self, vocab: Vocabulary, unit: Unit, learn: bool, small: int | None = None) -> None:
         self.vocab, self.unit, self.learn = vocab, unit, learn
@@ -230,7 +230,7 @@ class Scanner:
         self.inner: PlainScanner | FastScanner | None = None
 
     def prepare(self, size: int) -> PlainScanner | FastScanner:
-        """The scanner to use now that so many bytes more come."""
+        """Return the scanner to use, given how many more bytes are coming."""
         self.seen += size
         if self.seen > self.small and not isinstance(self.inner, FastScanner):
             joined = self.joined() if self.learn else self.vocab.joined
@@ -241,13 +241,13 @@ class Scanner:
         return self.inner
 
     def scan(self, chunk: Chunk) -> Scanned:
-        """Ids and gaps of one chunk."""
+        """Return the ids and gaps of one chunk."""
         return self.prepare(len(chunk.data)).scan(chunk)
 
     def joined(self) -> bytes:
-        """The words known now, in the order of their ids, each followed by a newline."""
+        """Return the words known so far in order of their ids, each followed by a newline."""
         return self.vocab.joined if self.inner is None else self.inner.joined()
 
     def words_from(self, index: int) -> list[bytes]:
-        """The words known now with this id and higher ones."""
+        """Return the words known so far from this id on."""
         return [] if self.inner is None else self.inner.words_from(index)

@@ -1,7 +1,7 @@
-"""Documents or lines as pieces of bytes, and pieces as packed ids: shared by characters, bytes, subwords.
+"""Documents or lines as pieces of bytes, and pieces as packed ids, for characters, bytes and subwords.
 
-A document may be larger than memory: it comes as several pieces, the first begins it, the last ends it.
-Small ones are collected, so that a million short records are not a million calls.
+A document may be larger than memory: it arrives in several pieces, the first starts it, the last ends it.
+Small ones are merged, so that a million short records do not take a million calls.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Piece:
     data: bytes
     begins: bool
     ends: bool
-    raw: int  # bytes of the file it stands for; a line's newline is one of them
-    words: int  # white-space words that begin in it
-    begins_document: bool = False  # the sequence that begins with it is the first of a document
+    raw: int  # bytes of the file it covers, including a line's newline
+    words: int  # whitespace-separated words that start in it
+    begins_document: bool = False  # its sequence is the first of a document
 
 
 def pieces(blocks: Iterable[Block], unit: Unit) -> Iterator[list[Piece]]:
-    """The text of the blocks in batches of pieces with bounded memory."""
+    """Yield the text of the blocks in batches of pieces, in bounded memory."""
     batch: list[Piece] = []
     size = 0
     for piece in _lines(_documents(blocks)) if unit == "line" else _documents(blocks):
@@ -74,7 +74,7 @@ def _lines(documents: Iterable[Piece]) -> Iterator[Piece]:
 
 
 def character_end(data: bytes) -> int:
-    """Where the last whole UTF-8 character of the data ends."""
+    """Return the end of the last complete UTF-8 character of the data."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
         if byte < 0x80:
@@ -86,7 +86,7 @@ def character_end(data: bytes) -> int:
 
 
 def count_words(data: bytes, in_word: bool) -> int:
-    """White-space words that begin here; ``in_word``: the first one may have begun before."""
+    """Count the whitespace-separated words starting here; ``in_word``: the first may have started before."""
     if not data:
         return 0
     if len(data) < 4096:
@@ -97,7 +97,7 @@ def count_words(data: bytes, in_word: bool) -> int:
 
 
 def pack(batch: list[Piece], to_ids: Callable[[list[Piece]], list[Array]], unit: Unit) -> Encoded:
-    """One Encoded for a batch: START before every sequence that begins, END after every one that ends."""
+    """Pack a batch into one Encoded: START before each sequence that starts, END after each one that ends."""
     start, end = np.array([START], np.int32), np.array([END], np.int32)
     parts: list[Array] = []
     documents: list[int] = []
@@ -123,7 +123,7 @@ def pack(batch: list[Piece], to_ids: Callable[[list[Piece]], list[Array]], unit:
 
 
 def file_sequences(data: bytes, unit: Unit) -> list[bytes]:
-    """The sequences of a whole file: its lines, or the file itself."""
+    """Return the sequences of a whole file: its lines, or the file itself."""
     if unit == "document":
         return [data]
     lines = data.split(b"\n")
@@ -131,7 +131,7 @@ def file_sequences(data: bytes, unit: Unit) -> list[bytes]:
 
 
 class PlainJoiner:
-    """Tokens back to bytes where there are no side symbols.
+    """Turns tokens back into bytes where there are no side symbols.
 
     An END gives a newline where lines are sequences; at the end the bytes are cut to the length of the file.
     """
@@ -140,9 +140,9 @@ class PlainJoiner:
         self._data, self._end = data, b"\n" if unit == "line" else b""
 
     def begin(self) -> None:
-        """A new file; nothing is remembered."""
+        """Start a new file; there is no state to reset."""
 
     def push(self, index: int) -> Generator[Array, int, bytes]:
-        """The bytes of one token; asks for nothing."""
+        """Return the bytes of one token; ask for nothing."""
         return self._end if index == END else self._data(index)
         yield  # this makes it a generator, as the joiner of words is

@@ -1,6 +1,6 @@
 """How text becomes ids: the settings of the group ``text``.
 
-The choices follow the lectures' preprocessing steps; what each costs is said where it is set.
+The choices follow the lectures' preprocessing steps; each description names the cost.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from nextword.core.settings import Settings
 
 
 class TextSettings(Settings):
-    """Which tokenizer, what happens to unknown words, and how large the vocabulary may be."""
+    """Which tokenizer to use, how to treat unknown words, and the size of the vocabulary."""
 
     tokenizer: str = Field(
         "auto", description="words, characters, bytes, bpe, unigram, or a file; auto: words for count models"
@@ -21,7 +21,7 @@ class TextSettings(Settings):
     unknown: Literal["spell", "literal"] = Field(
         "spell", description="spell: a literal <unk> is an ordinary word; literal: it is the unknown symbol"
     )
-    min_count: int = Field(1, ge=1, description="words seen less often than this become unknown")
+    min_count: int = Field(1, ge=1, description="words with a lower count become unknown")
     max_vocab: int = Field(
         0, ge=0, le=2**31 - 4, description="keep this many of the most frequent words; 0 keeps all"
     )
@@ -34,4 +34,4 @@ class TextSettings(Settings):
     normalize: Literal["none", "nfc"] = Field(
         "none", description="nfc: compose accents (Unicode NFC); the code is then not lossless"
     )
-    lowercase: bool = Field(False, description="fold capitals; the code is then not lossless")
+    lowercase: bool = Field(False, description="convert to lower case; the code is then not lossless")

@@ -1,7 +1,7 @@
-"""What stands beside the word ids in a lossless code: spellings and gaps.
+"""Side symbols that make word ids a lossless code: spellings and gaps.
 
-Every token of a file is followed by its side symbols: the white space before it and, where it is unknown,
-its spelling. An entropy coder codes token, then side symbols; the joiner asks for them in the same order.
+Every token of a file is followed by its side symbols: the whitespace before it and, if it is unknown, its
+spelling. An entropy coder codes the token, then its side symbols; the joiner asks for them in the same order.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _GAP_WORD = re.compile(rb"([ \t\v\f\r\n]*)([^ \t\v\f\r\n]*)")
 
 
 class Side:
-    """Speller and gaps together; ``literal`` says how often an unknown token was ``<unk>`` itself."""
+    """Speller and gap model; ``literal`` holds how many unknown tokens were ``<unk>`` itself."""
 
     def __init__(self, gaps: GapModel, speller: Speller, literal: tuple[int, int] | None) -> None:
         self.gaps, self.speller = gaps, speller
@@ -39,16 +39,16 @@ class Side:
 
     @property
     def literal_cost(self) -> float:
-        """Nats that tell a literal ``<unk>`` from an unknown word."""
+        """Nats to distinguish a literal ``<unk>`` from an unknown word."""
         return 0.0 if self._literal is None else -math.log(self._literal[0])
 
     def word_costs(self, words: list[bytes]) -> Array:
-        """Nats of spelling each of these unknown words."""
+        """Return the nats of spelling each of these unknown words."""
         flag = 0.0 if self._literal is None else -math.log(self._literal[1])
         return flag + self.speller.costs(words)
 
     def word_symbols(self, word: bytes) -> SideSymbols:
-        """The symbols that say which word an UNKNOWN was."""
+        """Return the symbols that spell out an UNKNOWN."""
         if self._literal is None:
             return self.speller.symbols(word)
         if word == _LITERAL:
@@ -56,7 +56,7 @@ class Side:
         return ((self._literal, 1), *self.speller.symbols(word))
 
     def ask_word(self) -> Asking:
-        """The other direction: asks for symbols and returns the word."""
+        """Decode an unknown word: ask for symbols and return it."""
         if self._literal is not None and (yield self._literal) == 0:
             return _LITERAL
         return (yield from self.speller.ask())
@@ -65,10 +65,10 @@ class Side:
 def split_words(
     data: bytes, index: dict[bytes, int], side: Side, unit: Unit
 ) -> Iterator[tuple[int, SideSymbols]]:
-    """The tokens of a file, each with its side symbols."""
+    """Yield the tokens of a file, each with its side symbols."""
     pieces = data.split(b"\n") if unit == "line" else [data]
     if unit == "line" and not pieces[-1]:
-        pieces.pop()  # nothing stands after the last newline
+        pieces.pop()  # nothing follows the last newline
     for piece in pieces:
         has_word = False
         for gap, word in _GAP_WORD.findall(piece):
@@ -82,11 +82,11 @@ def split_words(
 
 
 class WordJoiner:
-    """Tokens and side symbols back to bytes.
+    """Turns tokens and side symbols back into bytes.
 
     ``push(id)`` is a generator: it yields the probabilities of the next side symbol, is sent the symbol,
     and returns the bytes of the token. An END gives a newline where lines are sequences; at the end the
-    bytes are cut to the length of the file, which may have no newline there.
+    bytes are cut to the length of the file, whose last line may have no newline.
     """
 
     def __init__(self, vocab: Vocabulary, side: Side, unit: Unit) -> None:
@@ -94,11 +94,11 @@ class WordJoiner:
         self.begin()
 
     def begin(self) -> None:
-        """A new file."""
+        """Start a new file."""
         self._has_word = False
 
     def push(self, index: int) -> Asking:
-        """The bytes of one token, with the gap before it."""
+        """Return the bytes of one token, with the gap before it."""
         gaps = self._side.gaps
         if index == END:
             gap = yield from gaps.ask(TRAILING if self._has_word else BLANK)

@@ -1,7 +1,7 @@
-"""A small model of bytes that spells words the vocabulary does not have.
+"""A small byte model that spells words outside the vocabulary.
 
-An n-gram over the bytes of the vocabulary's own words with interpolated Witten-Bell smoothing
-(Witten & Bell 1991): p(unknown) * p(spelling) makes bits per byte defined for a word model, on any text.
+An n-gram over the bytes of the vocabulary's words with interpolated Witten-Bell smoothing
+(Witten & Bell 1991): p(unknown) * p(spelling) makes bits per byte defined for a word model on any text.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ Array = np.ndarray[Any, np.dtype[Any]]
 ORDER = 4  # a byte is predicted from the three before it
 STOP = 256  # the symbol after the last byte of a word
 SYMBOLS = 257
-# Words that come late in a text are what unknown words look like, and this many teach enough.
+# Words that occur late in a text resemble unknown words, and this many are enough to train on.
 _TAUGHT_BY = 1 << 16
-_KEPT = 1 << 14  # distributions kept in memory, 2 kB each
+_KEPT = 1 << 14  # cached distributions, 2 kB each
 _CONTEXT = ORDER - 1
 
 
 class Speller:
-    """p(byte | the bytes before it in the word), STOP included; NUL bytes stand before the first."""
+    """p(byte | the bytes before it in the word), STOP included; NUL bytes precede the first byte."""
 
     def __init__(self, words: Sequence[bytes]) -> None:
         self._levels = _count(words[-_TAUGHT_BY:])
         self._known: dict[bytes, Array] = {}
 
     def distribution(self, context: bytes) -> Array:
-        """Float64 probabilities of the 257 symbols after these three bytes."""
+        """Return the float64 probabilities of the 257 symbols after these three bytes."""
         found = self._known.get(context)
         if found is None:
             if len(self._known) >= _KEPT:
@@ -39,7 +39,7 @@ class Speller:
         return found
 
     def _estimate(self, context: bytes) -> Array:
-        """p(s|c) = (n(c, s) + T(c) p(s|shorter c)) / (n(c) + T(c)), from no context up to three bytes."""
+        """Return p(s|c) = (n(c, s) + T(c) p(s|shorter c)) / (n(c) + T(c)), for contexts of 0 to 3 bytes."""
         p = np.full(SYMBOLS, 1.0 / SYMBOLS)
         for length, (codes, counts) in enumerate(self._levels):
             code = int.from_bytes(context[_CONTEXT - length :], "big")
@@ -53,7 +53,7 @@ class Speller:
         return p
 
     def symbols(self, word: bytes) -> tuple[tuple[Array, int], ...]:
-        """What an entropy coder has to code: every byte, then STOP."""
+        """Return the symbols an entropy coder must code: every byte, then STOP."""
         padded = b"\0" * _CONTEXT + word
         return tuple(
             (self.distribution(padded[i : i + _CONTEXT]), word[i] if i < len(word) else STOP)
@@ -61,18 +61,18 @@ class Speller:
         )
 
     def ask(self) -> Generator[Array, int, bytes]:
-        """The other direction: asks for symbols until STOP and returns the word."""
+        """Decode a word: ask for symbols until STOP and return it."""
         padded = bytearray(_CONTEXT)
         while (symbol := (yield self.distribution(bytes(padded[-_CONTEXT:])))) != STOP:
             padded.append(symbol)
         return bytes(padded[_CONTEXT:])
 
     def costs(self, words: Sequence[bytes]) -> Array:
-        """Nats of the spelling of each word: the same estimate for all of them at once."""
+        """Return the nats of spelling each word: the same estimate for all of them at once."""
         lengths = np.fromiter(map(len, words), np.int64, len(words))
         p = np.full(int(lengths.sum()) + len(words), 1.0 / SYMBOLS)
         for length, (codes, counts) in enumerate(self._levels):
-            if len(codes) == 0:  # an empty vocabulary teaches nothing
+            if len(codes) == 0:  # an empty vocabulary has no counts
                 break
             wanted = _codes(words, length)
             first, stop = (np.searchsorted(codes, ((wanted >> 9) + i) << 9) for i in (0, 1))
@@ -87,7 +87,7 @@ class Speller:
 
 
 def _codes(words: Sequence[bytes], length: int) -> Array:
-    """For every byte and STOP of every word: the context of so many bytes, and the symbol."""
+    """Return the context of this many bytes and the symbol, for every byte and STOP of every word."""
     apart = b"\0" * _CONTEXT
     data = np.frombuffer(apart + b"".join(word + apart for word in words), np.uint8).astype(np.int64)
     lengths = np.fromiter(map(len, words), np.int64, len(words))
@@ -101,5 +101,5 @@ def _codes(words: Sequence[bytes], length: int) -> Array:
 
 
 def _count(words: Sequence[bytes]) -> list[tuple[Array, Array]]:
-    """For contexts of 0 … 3 bytes: sorted codes (context, symbol) and how often each occurs."""
+    """Return sorted codes (context, symbol) and their counts for contexts of 0 … 3 bytes."""
     return [np.unique(_codes(words, length), return_counts=True) for length in range(ORDER)]

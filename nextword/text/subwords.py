@@ -1,7 +1,7 @@
-"""The tokenizers ``bpe`` and ``unigram``: pieces of words, learned from the text by the tokenizers library.
+"""The tokenizers ``bpe`` and ``unigram``: subwords learned from the text by the tokenizers library.
 
-Byte pair encoding (Sennrich et al. 2016) and the unigram model (Kudo 2018), both over bytes as GPT-2 writes
-them: all 256 bytes are in the vocabulary and nothing is normalised, so every text is given back exactly.
+Byte pair encoding (Sennrich et al. 2016) and the unigram model (Kudo 2018), both over bytes in GPT-2's
+notation: all 256 bytes are in the vocabulary and nothing is normalized, so every text is restored exactly.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from nextword.text.settings import TextSettings
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FIRST_PIECE = 3
-SMALLEST, LARGEST = 512, 32_768  # sizes that are chosen from the size of the text
+SMALLEST, LARGEST = 512, 32_768  # bounds of the size chosen from the size of the text
 _ALPHABET = 256
-_BATCH = 1 << 20  # bytes given to the library at a time
+_BATCH = 1 << 20  # bytes passed to the library at a time
 
 
 class SubwordTokenizer:
-    """Pieces of words with the ids 3, 4, … in the library's order."""
+    """Subwords with the ids 3, 4, … in the library's order."""
 
     closed = True
-    cached = True  # cutting costs more than reading the ids again
+    cached = True  # encoding costs more than reading cached ids
 
     def __init__(
         self, model: dict[str, Any], unit: Unit = "document", normalizer: Normalizer | None = None
     ) -> None:
-        """``model``: type, vocabulary and merges or scores, as the library writes them."""
+        """Take ``model``: type, vocabulary and merges or scores, as the library writes them."""
         self._model = model
         self.name = "bpe" if model["type"] == "BPE" else "unigram"
         self.unit: Unit = unit
@@ -53,7 +53,7 @@ class SubwordTokenizer:
     def fit(
         cls, blocks: Iterable[Block], settings: TextSettings, unit: Unit = "document"
     ) -> SubwordTokenizer:
-        """Learn the pieces from the beginning of a text; ``settings.tokenizer`` says which of the two."""
+        """Learn the subwords from the start of a text; ``settings.tokenizer`` is bpe or unigram."""
         normalizer = Normalizer(settings.normalize, settings.lowercase)
         texts: list[str] = []
         size = 0
@@ -67,7 +67,7 @@ class SubwordTokenizer:
 
     @cached_property
     def _library(self) -> Any:
-        """The library's own tokenizer; made when it is first needed."""
+        """The library's tokenizer, created when first needed."""
         return _build(self._model)
 
     @cached_property
@@ -79,12 +79,12 @@ class SubwordTokenizer:
 
     @cached_property
     def _bytes(self) -> list[bytes]:
-        """The bytes of every piece."""
+        """The bytes of every subword."""
         byte_of = {character: byte for byte, character in enumerate(byte_characters())}
         return [bytes(byte_of[character] for character in name) for name in self._names]
 
     def encode(self, text: str) -> Array:
-        """The ids of a text."""
+        """Return the ids of a text."""
         return self._ids([Piece(part, False, False, 0, 0) for part in parts(to_bytes(text))])
 
     def _ids(self, batch: list[Piece]) -> Array:
@@ -97,24 +97,24 @@ class SubwordTokenizer:
         return [np.array(one.ids, np.int32) + np.int32(FIRST_PIECE) for one in found]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of pieces; bytes that are no character become U+FFFD."""
+        """Return the text of subwords; invalid UTF-8 becomes U+FFFD."""
         return b"".join(map(self._data, map(int, ids))).decode("utf-8", "replace")
 
     def _data(self, index: int) -> bytes:
         return self._bytes[index - FIRST_PIECE] if index >= FIRST_PIECE else b""
 
     def piece(self, index: int) -> str:
-        """The text of a piece; bytes that are no character as ``\\xNN``."""
+        """Return the text of a subword; invalid UTF-8 as ``\\xNN``."""
         if index < FIRST_PIECE:
             return SPECIALS[index]
         return self._data(index).decode("utf-8", "backslashreplace")
 
     def decoder(self) -> Decoder:
-        """Ids to text, one by one, never half a character."""
+        """Return an incremental decoder that never emits part of a character."""
         return ByteDecoder(self._data)
 
     def encode_blocks(self, blocks: Iterable[Block], costs: bool = False) -> Iterator[Encoded]:
-        """The ids of a stream of text; there are no side costs."""
+        """Yield the ids of a stream of text; there are no side costs."""
         batch: list[Piece] = []
         size = 0
         for piece in text_pieces(blocks, self.unit):
@@ -127,11 +127,11 @@ class SubwordTokenizer:
             yield pack(batch, self._piece_ids, self.unit)
 
     def can_code(self, data: bytes) -> bool:
-        """Whether `split` can write these bytes: text without NUL, and nothing thrown away."""
+        """Return whether `split` can encode these bytes: UTF-8 without NUL, with no lossy normalization."""
         return self.lossless and is_text(data)
 
     def split(self, data: bytes) -> Iterator[tuple[int, tuple[()]]]:
-        """Every token id of a file (END included, START not); there are no side symbols."""
+        """Yield every token id of a file (END included, START not); there are no side symbols."""
         for sequence in file_sequences(data, self.unit):
             waiting = iter(parts(sequence))
             while batch := list(islice(waiting, 1024)):
@@ -140,7 +140,7 @@ class SubwordTokenizer:
             yield END, ()
 
     def joiner(self) -> PlainJoiner:
-        """The other direction of `split`; the bytes are cut to the length of the file."""
+        """Return the inverse of `split`; the bytes are cut to the length of the file."""
         return PlainJoiner(self._data, self.unit)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -156,27 +156,25 @@ class SubwordTokenizer:
             model = checked_model(fields.values["model"], fields.text("name", ("bpe", "unigram")))
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(
-                f"the pieces of the tokenizer are damaged ({error}); make it again", fields.path
+                f"the tokenizer's subwords are damaged ({error}); train it again", fields.path
             ) from error
         tokenizer = cls(model, fields.unit(), Normalizer.from_json(fields))
         try:
             _ = tokenizer._library
-        except BaseException as error:  # the library is Rust: its panics are no ordinary exceptions
+        except BaseException as error:  # the library is Rust: its panics are not Exceptions
             if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
                 raise
-            raise FormatError(
-                f"the pieces of the tokenizer do not fit together ({error})", fields.path
-            ) from error
+            raise FormatError(f"the tokenizer's subwords are inconsistent ({error})", fields.path) from error
         return tokenizer
 
 
 def default_size(size: int) -> int:
-    """A vocabulary for a text of so many bytes: twice the square root, a multiple of 64."""
+    """Return the vocabulary size for a text of this many bytes: twice the square root, a multiple of 64."""
     return min(LARGEST, max(SMALLEST, round(2 * math.sqrt(size) / 64) * 64))
 
 
 def byte_characters() -> list[str]:
-    """The character that stands for each byte: itself where it can be seen, else one from U+0100 on."""
+    """Return the character that stands for each byte: itself if it is visible, else one from U+0100 on."""
     seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = iter(range(256, 512))
     return [chr(byte) if byte in seen else chr(next(hidden)) for byte in range(256)]
@@ -196,7 +194,7 @@ def _build(model: dict[str, Any]) -> Any:
 
 
 def _learn(name: str, texts: list[str], size: int) -> dict[str, Any]:
-    """Train the library's model of this name and take its vocabulary."""
+    """Train the library's model of this name and return its vocabulary."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
     kinds = {"bpe": (models.BPE, trainers.BpeTrainer), "unigram": (models.Unigram, trainers.UnigramTrainer)}
@@ -209,24 +207,24 @@ def _learn(name: str, texts: list[str], size: int) -> dict[str, Any]:
     try:
         tokenizer.train_from_iterator(texts, trainer, length=len(texts))
         model: dict[str, Any] = json.loads(tokenizer.to_str())["model"]
-    except BaseException as error:  # the library is Rust: its panics are no ordinary exceptions
+    except BaseException as error:  # the library is Rust: its panics are not Exceptions
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
             raise
         raise DataError(
-            f"the tokenizer '{name}' cannot be learned from this text ({error}); use bytes"
+            f"the tokenizer '{name}' cannot be trained on this text ({error}); use --tokenizer bytes"
         ) from error
     if name == "bpe":
         return {key: model[key] for key in ("type", "vocab", "merges")}
     if not all(isinstance(score, float) for _, score in model["vocab"]):
-        raise DataError("the text is too short to learn the tokenizer 'unigram' from; use bytes")
+        raise DataError("the text is too short to train the tokenizer 'unigram'; use --tokenizer bytes")
     return {"type": "Unigram", "vocab": _in_order(model["vocab"])}
 
 
 def _in_order(vocab: list[tuple[str, float]]) -> list[list[Any]]:
-    """The unigram pieces in one order, for the library's own changes from run to run.
+    """Return the unigram subwords in a fixed order; the library's own changes from run to run.
 
-    It adds up in varying order, which shows in the last digits, and gives bytes that it did not need the
-    lowest scores in a random order; here these go by byte.
+    The library sums in varying order, which shows in the last digits, and gives unused bytes the lowest
+    scores in random order; here these are sorted by byte.
     """
     scores = {piece: round(score, 6) for piece, score in vocab}
     least = min((score for piece, score in scores.items() if len(piece) > 1), default=0.0)
@@ -236,7 +234,7 @@ def _in_order(vocab: list[tuple[str, float]]) -> list[list[Any]]:
 
 
 def checked_model(model: dict[str, Any], name: str) -> dict[str, Any]:
-    """The model of a file, after a look at everything in it; raises ValueError and the like."""
+    """Return the model of a file after checking everything in it; raise ValueError and the like."""
     if model["type"] != {"bpe": "BPE", "unigram": "Unigram"}[name]:
         raise ValueError(f"it is a {model['type']!r} model")
     alphabet = set(byte_characters())
@@ -247,15 +245,15 @@ def checked_model(model: dict[str, Any], name: str) -> dict[str, Any]:
             raise ValueError("the ids are not 0, 1, 2, …")
         for first, second in merges:
             if first not in names or second not in names or first + second not in names:
-                raise ValueError(f"the merge of {first!r} and {second!r} has no piece")
+                raise ValueError(f"the merge of {first!r} and {second!r} is not in the vocabulary")
     else:
         names = dict(model["vocab"])
         if len(names) != len(model["vocab"]):
-            raise ValueError("a piece comes twice")
+            raise ValueError("a subword is listed twice")
         if not all(isinstance(score, float | int) and math.isfinite(score) for score in names.values()):
-            raise ValueError("a score is no number")
+            raise ValueError("a score is not a number")
     if not all(isinstance(piece, str) and piece and set(piece) <= alphabet for piece in names):
-        raise ValueError("a piece is not made of bytes")
+        raise ValueError("a subword is not made of bytes")
     if not alphabet <= set(names):
         raise ValueError("a byte is missing")
     return model

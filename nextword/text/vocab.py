@@ -1,8 +1,8 @@
-"""The closed vocabulary: words and their ids, in the order of first occurrence.
+"""The closed vocabulary: words and their ids, in order of first occurrence.
 
 Ids 0, 1, 2 are UNKNOWN, START and END; a model gives every word of this list a probability and all
-others the one of UNKNOWN. [IITD-1 "Language Modelling"]. The words are kept as one piece of bytes, so that
-opening a vocabulary of any size is instant; the dictionary is made when it is first needed.
+others that of UNKNOWN. [IITD-1 "Language Modelling"]. The words are stored as one bytes object, so that
+opening a vocabulary of any size is instant; the dictionary is built when first needed.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _SPACE = re.compile(r"[ \t\v\f\r\n\0]")
 
 
 def escape(word: str) -> str:
-    """A word as it is shown: one that looks like ``<unk>``, ``<s>`` or ``</s>`` gets a backslash more."""
+    """Return a word as displayed: one that looks like ``<unk>``, ``<s>`` or ``</s>`` gets a backslash."""
     return "\\" + word if _LOOKS_SPECIAL.fullmatch(word) else word
 
 
 def unescape(shown: str) -> str:
-    """The word that is shown so; the opposite of `escape`."""
+    """Return the word displayed like this; the inverse of `escape`."""
     return shown[1:] if shown.startswith("\\") and _LOOKS_SPECIAL.fullmatch(shown) else shown
 
 
 class Vocabulary:
     """Words with the ids 3, 4, …; ``joined`` holds them in this order, each followed by a newline.
 
-    With ``literal_unknown`` the word ``<unk>`` of the text is UNKNOWN itself.
+    With ``literal_unknown`` the word ``<unk>`` of the text means UNKNOWN.
     """
 
     def __init__(self, joined: bytes, literal_unknown: bool = False) -> None:
@@ -41,7 +41,7 @@ class Vocabulary:
 
     @classmethod
     def from_words(cls, words: Iterable[str], literal_unknown: bool = False) -> Vocabulary:
-        """A vocabulary of these words; they must be distinct and hold no white space."""
+        """Create a vocabulary of these words; they must be distinct and contain no whitespace."""
         listed = list(words)
         check_words(listed)
         return cls("".join(word + "\n" for word in listed).encode("utf-8"), literal_unknown)
@@ -53,7 +53,7 @@ class Vocabulary:
 
     @cached_property
     def index(self) -> dict[bytes, int]:
-        """From a word's bytes to its id."""
+        """Dictionary from a word's bytes to its id."""
         found = {b"<unk>": UNKNOWN} if self.literal_unknown else {}
         found.update(zip(self.joined.split(b"\n")[:-1], range(FIRST_WORD, len(self)), strict=True))
         return found
@@ -63,36 +63,36 @@ class Vocabulary:
         return self.joined.count(b"\n")
 
     def __len__(self) -> int:
-        """V: the words and the three specials."""
+        """Return V: the words and the three special tokens."""
         return FIRST_WORD + self._count
 
     def id(self, word: str) -> int:
-        """The id of a word, or UNKNOWN."""
+        """Return the id of a word, or UNKNOWN."""
         return self.index.get(word.encode("utf-8", "surrogatepass"), UNKNOWN)
 
     def word(self, index: int) -> str:
-        """The word of an id as it stands in a text; a special by its name."""
+        """Return the word of an id as it occurs in a text; a special token by its name."""
         return self.words[index - FIRST_WORD] if index >= FIRST_WORD else SPECIALS[index]
 
     def piece(self, index: int) -> str:
-        """The word of an id as it is shown, a special never mixed up with a word that looks like it."""
+        """Return the word of an id as displayed, so that special tokens and look-alikes differ."""
         return escape(self.words[index - FIRST_WORD]) if index >= FIRST_WORD else SPECIALS[index]
 
     def pieces(self) -> Iterator[str]:
-        """All of them, from id 0 on."""
+        """Yield all of them, starting from id 0."""
         yield from SPECIALS
         yield from map(escape, self.words)
 
 
 def are_words(joined: bytes) -> bool:
-    """Whether these are distinct words without white space, each followed by a newline."""
+    """Return whether these are distinct words without whitespace, each followed by a newline."""
     words = joined.split()
     apart = b"\n".join(words) + b"\n" if words else b""
     return apart == joined and len(set(words)) == len(words) and b"\0" not in joined
 
 
 def check_words(words: list[str], path: str | None = None, first_line: int | None = None) -> None:
-    """Refuse empty words, words with white space, and words that come twice."""
+    """Raise a DataError for empty words, words with whitespace, and duplicates."""
 
     def line(position: int) -> int | None:
         return None if first_line is None else first_line + position
@@ -103,24 +103,24 @@ def check_words(words: list[str], path: str | None = None, first_line: int | Non
             if word in seen:
                 before = "" if first_line is None else f" (first in line {line(seen[word])})"
                 raise DataError(
-                    f"the word {word!r} is listed twice{before}; every word may stand there once",
+                    f"the word {word!r} is listed twice{before}; list every word once",
                     path,
                     line(position),
                 )
             seen[word] = position
     if "" in words:
-        raise DataError("there is an empty word; write one word on every line", path, line(words.index("")))
+        raise DataError("there is an empty word; write one word per line", path, line(words.index("")))
     if _SPACE.search("".join(words)):
         position = next(i for i, word in enumerate(words) if _SPACE.search(word))
         raise DataError(
-            f"the word {words[position]!r} holds white space, which parts words; write one word a line",
+            f"the word {words[position]!r} contains whitespace; write one word per line",
             path,
             line(position),
         )
 
 
 def read_word_list(path: str | Path) -> list[str]:
-    """The words of a vocabulary file: one on every line; ``<unk>``, ``<s>``, ``</s>`` are always there."""
+    """Read a vocabulary file, one word per line; ``<unk>``, ``<s>``, ``</s>`` are always included."""
     data = Path(path).read_bytes()
     try:
         text = data.decode("utf-8-sig")
@@ -134,5 +134,5 @@ def read_word_list(path: str | Path) -> list[str]:
     else:
         check_words([f"{i}" if line in SPECIALS else line for i, line in enumerate(lines)], str(path), 1)
     if not any(words):
-        raise DataError("the vocabulary is empty; write one word on every line", path)
+        raise DataError("the vocabulary is empty; write one word per line", path)
     return words

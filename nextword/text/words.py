@@ -1,6 +1,6 @@
-"""The tokenizer ``words``: whatever stands between ASCII white space, one line a sequence.
+"""The tokenizer ``words``: whatever stands between ASCII whitespace, one line per sequence.
 
-The lectures' tokens; with the speller and the gaps it is also a code for the whole file.
+The lectures' tokens; with the speller and the gap model it is also a lossless code for the file.
 [IITD-1 "Language Modelling"; XMU "Recap: next token prediction and auto-regressive models"]
 """
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from nextword.text.learn import FitEncode
 
 Array = np.ndarray[Any, np.dtype[Any]]
-# Spellings of unknown words that are remembered while a text is measured.
+# Number of cached spelling costs of unknown words while a text is evaluated.
 _REMEMBERED = 1_000_000
 
 
 class WordTokenizer:
-    """White-space words with a closed vocabulary, a speller for unknown words and a model of the gaps."""
+    """Whitespace-separated words with a closed vocabulary, a speller for unknown words and a gap model."""
 
     name = "words"
     unit: Unit
@@ -52,7 +52,7 @@ class WordTokenizer:
         normalizer: Normalizer | None = None,
         literal: tuple[int, int] = (0, 0),
     ) -> None:
-        """``literal``: how many unknown tokens of the training text were ``<unk>`` itself, and others."""
+        """Take ``literal``: how many unknown training tokens were ``<unk>`` itself, and how many not."""
         self.vocab, self.unit, self.literal = vocab, unit, literal
         self.gaps = gaps or GapModel.default()
         self.normalizer = normalizer or Normalizer()
@@ -62,14 +62,14 @@ class WordTokenizer:
     def from_words(
         cls, words: Iterable[str], settings: TextSettings | None = None, unit: Unit = "line"
     ) -> WordTokenizer:
-        """A tokenizer for a given list of words; their ids are 3, 4, … in this order."""
+        """Create a tokenizer for a given list of words, with the ids 3, 4, … in this order."""
         settings = settings or TextSettings()
         normalizer = Normalizer(settings.normalize, settings.lowercase)
         return cls(Vocabulary.from_words(words, settings.unknown == "literal"), unit, None, normalizer)
 
     @classmethod
     def fit(cls, blocks: Iterable[Block], settings: TextSettings, unit: Unit = "line") -> WordTokenizer:
-        """The vocabulary and the gaps of a text."""
+        """Learn the vocabulary and the gaps of a text."""
         fitting = cls.fit_encode(blocks, settings, unit)
         for _ in fitting.learn():
             pass
@@ -77,42 +77,42 @@ class WordTokenizer:
 
     @staticmethod
     def fit_encode(blocks: Iterable[Block], settings: TextSettings, unit: Unit = "line") -> FitEncode:
-        """Vocabulary and ids in one pass: iterate for the ids, then take ``.tokenizer``."""
+        """Build vocabulary and ids in one pass: iterate for the ids, then take ``.tokenizer``."""
         from nextword.text.learn import FitEncode
 
         return FitEncode(blocks, settings, unit)
 
     @cached_property
     def side(self) -> Side:
-        """What codes unknown words and gaps; made from the vocabulary when it is first needed."""
+        """The code for unknown words and gaps, built from the vocabulary when first needed."""
         speller = Speller(self.vocab.joined.split(b"\n")[:-1])
         return Side(self.gaps, speller, self.literal if self.vocab.literal_unknown else None)
 
     def encode(self, text: str) -> Array:
-        """The ids of a text within one sequence; a newline is white space like other."""
+        """Return the ids of a text within one sequence; a newline is ordinary whitespace."""
         index = self.vocab.index
         data = self.normalizer.data(to_bytes(text))
         return np.array([index.get(word, UNKNOWN) for word in data.split()], np.int32)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The words, joined by one space."""
+        """Return the words, joined by one space."""
         return " ".join(self.vocab.word(int(i)) for i in ids if i not in (START, END))
 
     def piece(self, index: int) -> str:
-        """The word of an id as it is shown."""
+        """Return the word of an id as displayed."""
         return self.vocab.piece(index)
 
     def decoder(self) -> Decoder:
-        """Ids to text, one by one."""
+        """Return an incremental decoder."""
         return JoinedDecoder(self.vocab.word, " ")
 
     def encode_blocks(
         self, blocks: Iterable[Block], costs: bool = False, threads: int = 1
     ) -> Iterator[Encoded]:
-        """The ids of a stream of text, piece by piece.
+        """Encode a stream of text, piece by piece.
 
-        A line that goes on in the next block goes on in the next Encoded too: the one ends without END,
-        the other begins without START. ``threads`` are used where no costs are asked for.
+        A line that continues in the next block continues in the next Encoded too: the first ends without
+        END, the second starts without START. ``threads`` are used unless costs are requested.
         """
         chunks = self._chunks(blocks)
         if costs:
@@ -143,7 +143,7 @@ class WordTokenizer:
                 yield encoded(first.result(), done, self.unit)
 
     def _encode_with_costs(self, chunks: Iterator[Chunk]) -> Iterator[Encoded]:
-        """The scanner learns the unknown words for a while, so that each is spelled once."""
+        """Encode with costs; the scanner remembers unknown words, so that each is spelled once."""
         scanner = Scanner(self.vocab, self.unit, learn=True)
         known, spelled = self.vocab_size, np.zeros(0)
         for chunk in chunks:
@@ -154,25 +154,25 @@ class WordTokenizer:
             spelled = np.concatenate((spelled, self.side.word_costs(new))) if new else spelled
             unknown = found.ids >= known
             nats = float(spelled[found.ids[unknown] - known].sum()) + self.side.gaps.total_cost(found.gaps)
-            nats += found.unknown * self.side.literal_cost  # before the learned words become unknown too
+            nats += found.unknown * self.side.literal_cost  # before the learned words become unknown again
             found.ids[unknown] = UNKNOWN
             found = found._replace(unknown=found.unknown + int(np.count_nonzero(unknown)))
             yield encoded(found, chunk, self.unit, nats)
 
     def can_code(self, data: bytes) -> bool:
-        """Whether `split` can write these bytes: text without NUL, and nothing thrown away."""
+        """Return whether `split` can encode these bytes: UTF-8 without NUL, with no lossy normalization."""
         return self.lossless and is_text(data)
 
     def split(self, data: bytes) -> Iterator[tuple[int, SideSymbols]]:
-        """Every token id of a file (END included, START not) with the symbols that complete it.
+        """Split a file into token ids (END included, START not) with the symbols that complete each.
 
-        Where lines are sequences a file without a newline at its end is split as if it had one; whoever
-        joins the bytes again cuts them to the length of the file.
+        Where lines are sequences, a file without a final newline is split as if it had one; whoever joins
+        the bytes again cuts them to the length of the file.
         """
         return split_words(data, self.vocab.index, self.side, self.unit)
 
     def joiner(self) -> WordJoiner:
-        """The other direction of `split`."""
+        """Return the inverse of `split`."""
         return WordJoiner(self.vocab, self.side, self.unit)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -197,8 +197,8 @@ class WordTokenizer:
         joined = fields.utf8(fields.text("words"))
         if not are_words(joined):
             raise FormatError(
-                "the list of words is cut off, or a word is empty, holds white space or comes twice; "
-                "make the tokenizer again",
+                "the word list is cut off, or a word is empty, contains whitespace or is listed twice; "
+                "train the tokenizer again",
                 fields.path,
             )
         vocab = Vocabulary(joined, fields.text("unknown", ("spell", "literal")) == "literal")
@@ -208,15 +208,15 @@ class WordTokenizer:
 
 
 def encoded(found: Scanned, chunk: Chunk, unit: Unit, nats: float = 0.0) -> Encoded:
-    """A scanned chunk with its counts; where lines are sequences a line's end counts as a word."""
+    """Return a scanned chunk with its counts; where lines are sequences, a line end counts as a word."""
     words = len(found.ids) - found.begun - (0 if unit == "line" else found.ended)
     documents = _document_starts(found.ids, chunk) if unit == "line" else None
     return Encoded(found.ids, found.begun, words, chunk.bytes, found.unknown, nats, documents)
 
 
 def _document_starts(ids: Array, chunk: Chunk) -> tuple[int, ...]:
-    """Where the STARTs stand that begin a document."""
+    """Return the positions of STARTs that start a document."""
     if chunk.documents in ((), (0,)) and not chunk.is_open:
-        return chunk.documents  # the usual case: a file begins here, or goes on
+        return chunk.documents  # the usual case: a file starts or continues here
     starts = np.flatnonzero(ids == START)
     return tuple(starts[list(chunk.documents)].tolist())

@@ -34,7 +34,7 @@ def test_machine_versions_disk_and_cache_are_told(nextword, here):
 def test_every_run_is_checked_and_a_flipped_bit_is_exit_code_1(nextword, corpus, here):
     for name in ("good", "bad"):
         assert nextword("train", corpus, "--model", "ngram", "--out", f"runs/{name}").code == 0
-    assert "every SHA-256 is right" in nextword("doctor").out
+    assert "every SHA-256 matches" in nextword("doctor").out
     (here / "runs/bad/config.toml").write_text("changed")
     done = nextword("doctor")
     assert done.code == 1
@@ -118,10 +118,10 @@ def test_room_on_the_disk(free, level, tmp_path, monkeypatch):
 
 def test_disk_that_cannot_be_written_or_locked(tmp_path, monkeypatch):
     monkeypatch.setattr(disk_check, "fsync_file", _refuse)
-    assert list(disk_check.check_disk("runs", tmp_path))[1].text.endswith("choose a folder you may write to")
+    assert list(disk_check.check_disk("runs", tmp_path))[1].text.endswith("choose a writable folder")
     monkeypatch.undo()
     monkeypatch.setattr(disk_check.replace, "_try_lock", lambda descriptor: True)
-    assert "has no locks" in list(disk_check.check_disk("runs", tmp_path))[1].text
+    assert "does not support locks" in list(disk_check.check_disk("runs", tmp_path))[1].text
 
 
 def _refuse(path):

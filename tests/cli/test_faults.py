@@ -41,7 +41,7 @@ def test_memory_that_is_not_there_is_one_sentence(scenes):
     """12."""
     found = scenes["no_memory"]
     assert found["code"] == 1
-    assert "the memory is not enough to" in found["log"]
+    assert "out of memory while trying to" in found["log"]
     assert "model.hidden" in found["log"]
     assert "Traceback" not in found["log"]
     assert found["left"] == []

@@ -38,12 +38,12 @@ def test_json_holds_the_arrays(nextword, saved_run):
     ("arguments", "message"),
     [
         (["--what", "gates"], "'gates' is for networks with gates"),
-        (["--what", "gatse"], "'gatse' is no probe; did you mean 'gates'?"),
+        (["--what", "gatse"], "unknown probe 'gatse'; did you mean 'gates'?"),
         (["--what", "beam", "--out", "x.pdf"], "it must end in one of: .html, .svg, .png, .json"),
         (["--what", "beam", "--against", "latest"], "'--against' goes with gradients, depth, surprise"),
         (["--what", "beam", "--set-gate", "forget=1"], "'--set-gate' goes with gates"),
         (["--what", "evidence", "--text", ""], "give --text at least one word"),
-        (["--set", "beem_size=3"], "'inspect.beem_size' is not a setting; did you mean 'inspect.beam_size'?"),
+        (["--set", "beem_size=3"], "unknown setting 'inspect.beem_size'; did you mean 'inspect.beam_size'?"),
         (["--layer", "-1"], "'inspect.layer' is -1; it must be 0 or more"),
     ],
 )

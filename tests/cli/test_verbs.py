@@ -280,7 +280,7 @@ def test_compare_prints_a_table_writes_a_report_and_resumes(nextword, corpus, he
     assert again.err.count("was finished before") == 2
     assert {row["model"] for row in again.json["models"]} == {"ngram-add", "ngram"}
     wrong = nextword("compare", corpus, "--models", "ngram,ngrm")
-    assert (wrong.code, "'ngrm' is no model" in wrong.err) == (1, True)
+    assert (wrong.code, "unknown model 'ngrm'" in wrong.err) == (1, True)
 
 
 def test_lab_lists_its_experiments_and_runs_one(nextword, here):

@@ -19,11 +19,11 @@ def test_every_name_of_the_catalog_can_be_imported(slot):
 @pytest.mark.parametrize(
     ("slot", "name", "message"),
     [
-        ("model", "ngrm", "'ngrm' is no model; did you mean 'ngram'? There are: ngram"),
+        ("model", "ngrm", "unknown model 'ngrm'; did you mean 'ngram'? Allowed: ngram"),
         ("smoothing", "kneserney", "did you mean 'kneser-ney'?"),
         ("tokenizer", "Words", "did you mean 'words'?"),
-        ("tokenizer", "qqqqqqqq", "'qqqqqqqq' is no tokenizer; there are: words"),
-        ("modle", "ngram", "'modle' is no slot of the catalog; did you mean 'model'?"),
+        ("tokenizer", "qqqqqqqq", "unknown tokenizer 'qqqqqqqq'; allowed: words"),
+        ("modle", "ngram", "unknown slot 'modle'; did you mean 'model'?"),
     ],
 )
 def test_unknown_name_suggests_the_nearest(slot, name, message):
@@ -52,11 +52,11 @@ def test_missing_package_of_a_plugin_is_named(monkeypatch):
 
 
 def test_nothing_to_choose_from_is_said():
-    assert catalog.unknown("'x' is no thing", "x", []) == "'x' is no thing; there is none to choose from"
+    assert catalog.unknown("thing", "x", []) == "unknown thing 'x'; there are none to choose from"
 
 
 def test_preset_is_a_family_with_settings():
     assert presets.find("ngram-mle").settings == {"model.smoothing": "mle"}
     assert presets.find("ngram").family == "ngram"
-    with pytest.raises(ConfigError, match="'ngram-mel' is no model; did you mean 'ngram-mle'"):
+    with pytest.raises(ConfigError, match="unknown model 'ngram-mel'; did you mean 'ngram-mle'"):
         presets.find("ngram-mel")

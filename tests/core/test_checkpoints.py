@@ -171,9 +171,11 @@ def test_order_of_system_calls_is_that_of_the_protocol(tmp_path):
 def test_unfinished_training_is_refused_unless_it_goes_on_or_is_replaced(tmp_path):
     run = tmp_path / "r"
     save(run, 10)
-    with pytest.raises(RunError, match="a training that has not ended; go on with --resume"):
+    with pytest.raises(RunError, match="an unfinished training run; resume it with --resume"):
         check_target(run)
-    with pytest.raises(RunError, match="has not ended; go on with the same command and --resume"):
+    with pytest.raises(
+        RunError, match="unfinished training run; resume it with the same command and --resume"
+    ):
         open_run(run)
     check_target(run, overwrite=True)
     check_target(run, goes_on=True)

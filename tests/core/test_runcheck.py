@@ -30,7 +30,7 @@ def told(run, **how):
 
 def test_whole_run_is_told_with_its_size(tmp_path):
     write(tmp_path / "r")
-    assert told(tmp_path / "r") == [("ok", "2 files, 2.1 MB, every SHA-256 is right")]
+    assert told(tmp_path / "r") == [("ok", "2 files, 2.1 MB, every SHA-256 matches")]
 
 
 @pytest.mark.parametrize("name", ["config.toml", "weights.bin", "MANIFEST.json"])
@@ -51,7 +51,7 @@ def test_training_that_has_not_ended_is_told_with_the_command_that_goes_on(tmp_p
     save(run, 20)
     ((level, text),) = told(run)
     assert level == "note"
-    assert "has not ended; its checkpoint of step 20 is whole; go on with: " in text
+    assert "is unfinished; its checkpoint of step 20 is intact; resume with: " in text
     assert f"nextword train --out '{run}' --resume" in text
 
 
@@ -62,11 +62,11 @@ def test_damaged_checkpoint_is_told_and_left_where_it_is(tmp_path):
     first, second = told(tmp_path / "r")
     assert first[0] == "problem"
     assert "ckpt-000020-00000001/state.bin has 0 bytes" in first[1]
-    assert "--resume takes the one of step 10 instead" in first[1]
-    assert "step 10 is whole" in second[1]
+    assert "--resume uses the checkpoint of step 10 instead" in first[1]
+    assert "step 10 is intact" in second[1]
     (tmp_path / "r/checkpoint/ckpt-000010-00000001/MANIFEST.json").unlink()
     assert [level for level, _ in told(tmp_path / "r")] == ["problem", "problem"]
-    assert "starts from the beginning" in told(tmp_path / "r")[0][1]
+    assert "starts over" in told(tmp_path / "r")[0][1]
 
 
 def test_stopped_run_is_whole_and_can_be_gone_on_with(tmp_path):
@@ -76,7 +76,7 @@ def test_stopped_run_is_whole_and_can_be_gone_on_with(tmp_path):
         Checkpoints(tmp_path / "r", "00000001").hand_over(folder.path)
     first, second = told(tmp_path / "r")
     assert first[0] == "ok"
-    assert "was stopped; its checkpoint of step 10" in second[1]
+    assert "was interrupted; its checkpoint of step 10" in second[1]
 
 
 def test_what_was_set_aside_or_left_by_a_dead_writer_is_named(tmp_path):
@@ -84,8 +84,8 @@ def test_what_was_set_aside_or_left_by_a_dead_writer_is_named(tmp_path):
     (tmp_path / "r/checkpoint/ckpt-000020-00000001.damaged").mkdir()
     (tmp_path / "r/checkpoint/ckpt-000030-00000001.tmp-77").mkdir()
     texts = " ".join(text for _, text in told(tmp_path / "r"))
-    assert "ckpt-000020-00000001.damaged was damaged and set aside" in texts
-    assert "ckpt-000030-00000001.tmp-77 was left by a writer that died" in texts
+    assert "ckpt-000020-00000001.damaged is a damaged checkpoint that was renamed" in texts
+    assert "ckpt-000030-00000001.tmp-77 was left by a dead process" in texts
 
 
 def test_folder_that_is_no_run_is_a_problem_only_for_whoever_named_it(tmp_path):
@@ -97,7 +97,7 @@ def test_folder_that_is_no_run_is_a_problem_only_for_whoever_named_it(tmp_path):
 def test_run_that_is_being_written_is_told(tmp_path):
     write(tmp_path / "r")
     with replace.locked(tmp_path / "r"):
-        assert told(tmp_path / "r")[0] == ("note", "another process is writing it now; wait for it")
+        assert told(tmp_path / "r")[0] == ("note", "another process is writing it; wait for it to finish")
         assert list(check_leftovers(tmp_path)) == []
 
 
@@ -108,10 +108,10 @@ def test_leftovers_of_killed_processes_are_named(tmp_path):
     os.rename(tmp_path / "r", tmp_path / f".r.old-77-{'0' * 16}")
     lock, new, old = check_leftovers(tmp_path)
     assert lock.level == "note"
-    assert "locks nothing" in lock.text
+    assert "does no harm" in lock.text
     assert "rm -r " in new.text
     assert old.level == "problem"
-    assert "opening that run puts it back" in old.text
+    assert "opening that run restores it" in old.text
     assert list(check_leftovers(tmp_path / "nowhere")) == []
 
 

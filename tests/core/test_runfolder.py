@@ -153,7 +153,7 @@ def test_folders_that_are_no_runs_are_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
     (tmp_path / "file").write_text("x")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(RunError, match="no nextword run, so it is left alone"):
+    with pytest.raises(RunError, match="other than a nextword run and is left untouched"):
         write(tmp_path / "thesis", overwrite=True)
     with pytest.raises(RunError, match="is a file"):
         check_target(tmp_path / "file", overwrite=True)
@@ -277,7 +277,7 @@ def test_missing_runs_say_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="is a file"):
         open_run(tmp_path / "file")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(DamagedError, match="no complete run"):
+    with pytest.raises(DamagedError, match="not a complete run"):
         open_run(tmp_path / "folder")
 
 
@@ -463,7 +463,7 @@ def test_leftovers_of_dead_writers_are_cleaned_and_others_kept(tmp_path: Path) -
 
 WRITER = """
 import sys
-from nextword.core.newrun import new_run
+from nextword.store.writing import new_run
 version = int(sys.argv[2])
 print("ready", flush=True)
 while True:
@@ -549,7 +549,7 @@ def test_names_are_folders_or_live_under_runs(tmp_path: Path, monkeypatch: pytes
         resolve("onne")
     with pytest.raises(RunError, match="runs there: one"):
         resolve("zzzzzz")
-    with pytest.raises(RunError, match="is no run"):
+    with pytest.raises(RunError, match="invalid run name"):
         resolve("")
     Path("model.arpa").write_text("")
     with pytest.raises(RunError, match=r"nextword import model\.arpa"):

@@ -35,7 +35,7 @@ def test_problems_are_collected_with_their_places(tmp_path: Path) -> None:
     report = check(tmp_path)
     places = [problem.split(": ")[0].rsplit("/", 1)[1] for problem in report.problems]
     assert places == ["a.txt:2:2", "b.txt:1:2", "c.jsonl:2:2", "d.txt"]
-    assert report.advice[0].startswith("repair the problems first")
+    assert report.advice[0].startswith("fix the problems first")
     assert report.words == 4
 
 
@@ -111,4 +111,4 @@ def test_progress_is_told_on_the_way(tmp_path: Path) -> None:
 def test_a_text_without_words_is_reported_not_refused(tmp_path: Path) -> None:
     report = check(write(tmp_path / "a.txt", "\n\n"))
     assert (report.words, report.types, report.unknown_curve) == (0, 0, ())
-    assert "only blanks" in report.problems[0]
+    assert "is blank" in report.problems[0]

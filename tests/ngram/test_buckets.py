@@ -81,10 +81,10 @@ def test_ids_are_read_from_their_file(text, tmp_path, monkeypatch):
     "given", [{"smoothing": "katz"}, {"prune": 1}, {"prune_entropy": 1e-7}, {"kenlm_compat": True}]
 )
 def test_what_needs_all_counts_is_refused(given, text, tmp_path):
-    with pytest.raises(ConfigError, match=r"does not go with 'train\.memory'"):
+    with pytest.raises(ConfigError, match=r"does not work with 'train\.memory'"):
         within(text, 60, NgramSettings(**given), tmp_path)
 
 
 def test_a_limit_the_vocabulary_breaks_is_named(text, tmp_path):
-    with pytest.raises(ConfigError, match=r"'train\.memory' is .* give at least"):
+    with pytest.raises(ConfigError, match=r"'train\.memory' is .* set at least"):
         within(text, 50_000_000, NgramSettings(), tmp_path, memory=300_000_000)

@@ -153,9 +153,9 @@ def test_a_stream_may_begin_in_the_middle(model):
 
 def test_words_that_are_no_words_are_refused(model):
     for wrong in (-1, 60):
-        with pytest.raises(ValueError, match="word ids must be in 0 … 59"):
+        with pytest.raises(ValueError, match="token ids must be in 0 … 59"):
             model.score(np.array([[wrong]]), np.array([1]))
-        with pytest.raises(ValueError, match="word ids must be in 0 … 59"):
+        with pytest.raises(ValueError, match="token ids must be in 0 … 59"):
             scoring.score_packed(model, np.array([1, wrong, 2], dtype=np.int32))
 
 

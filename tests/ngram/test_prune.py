@@ -44,7 +44,7 @@ def test_entropy_pruning_costs_little_likelihood(text):
 
 @pytest.mark.parametrize("smoothing", ["mle", "add", "laplace", "backoff"])
 def test_smoothings_without_a_shorter_context_cannot_be_pruned(smoothing, text):
-    with pytest.raises(ConfigError, match=f"does not go with 'model.smoothing' {smoothing}"):
+    with pytest.raises(ConfigError, match=f"does not work with 'model.smoothing' {smoothing}"):
         estimation.build(text, 60, NgramSettings(smoothing=smoothing, prune=1))
 
 
@@ -55,5 +55,5 @@ def test_scores_cannot_be_pruned_by_entropy(text):
 
 @pytest.mark.parametrize("wrong", [[1, 1], [0, 2, 1], [0, -1]])
 def test_thresholds_must_start_at_nothing_and_not_fall(wrong):
-    with pytest.raises(ValueError, match="must start with 0 and must not fall"):
+    with pytest.raises(ValueError, match="must start with 0 and must not decrease"):
         NgramSettings(prune=wrong)

@@ -107,7 +107,9 @@ def test_good_turing_for_unknown_words_says_what_it_does_not_go_with(other, text
 
 def test_mle_has_no_distribution_in_an_unseen_context():
     model = estimation.build(pack([[3, 4], [4, 3]]), VOCABULARY, NgramSettings(order=3, smoothing="mle"))
-    with pytest.raises(ContextError, match="no distribution here: the last 2 words were never seen together"):
+    with pytest.raises(
+        ContextError, match="no distribution here: the last 2 tokens were never seen together"
+    ):
         after(model, [5, 5])
     assert np.isneginf(model.score(np.array([[5, 5, 5]]), np.array([3]))[0][0, 2])
 

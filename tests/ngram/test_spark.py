@@ -115,7 +115,7 @@ def test_only_families_that_count_in_buckets_have_an_engine():
 
 def test_what_needs_all_counts_is_refused_before_spark_is_started(tmp_path):
     budget = Budget(scratch=tmp_path, engine="spark")
-    with pytest.raises(ConfigError, match=r"does not go with 'train\.engine' spark"):
+    with pytest.raises(ConfigError, match=r"does not work with 'train\.engine' spark"):
         list(buckets.fit(zipf_text(30, 50, seed=3), 50, NgramSettings(prune=1), False, budget))
 
 

@@ -217,7 +217,7 @@ def test_family_and_model_offer_the_contracts():
 
 
 def test_ids_outside_the_vocabulary_are_refused():
-    with pytest.raises(ValueError, match="word ids"):
+    with pytest.raises(ValueError, match="token ids"):
         build([[3]]).score_packed(np.array([START, V, END]))
 
 
@@ -253,7 +253,7 @@ def test_saved_model_gives_the_same_numbers(tmp_path, smoothing):
 
 
 def test_memory_that_is_too_small_is_said_in_one_sentence():
-    with pytest.raises(ConfigError, match=r"'train.memory' is 1 MB.* needs .* MB to be built"):
+    with pytest.raises(ConfigError, match=r"'train.memory' is 1 MB.* needs .* MB to build"):
         fitted(memory=1_000_000)
     assert fitted(memory=10**9).vocab_size == V
 

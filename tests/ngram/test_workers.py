@@ -38,7 +38,9 @@ def busy(process):
 
 
 def test_killed_worker_is_one_sentence():
-    with pytest.raises(TrainingError, match=r"was killed, as the system does when memory is short"):
+    with pytest.raises(
+        TrainingError, match=r"was killed while counting n-grams, probably for lack of memory"
+    ):
         list(workers.count(sleepers.die, [(0,), (1,), (2,)], 2))
 
 

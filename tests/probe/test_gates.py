@@ -72,7 +72,7 @@ def test_the_network_keeps_its_gates(subject):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("forgit=1", "'--set-gate' names 'forgit', which is no gate of this network; did you mean 'forget'?"),
+        ("forgit=1", "unknown gate 'forgit' in '--set-gate'; did you mean 'forget'?"),
         ("forget=2", "'--set-gate' sets 'forget' to '2'; a gate is a number from 0 to 1"),
         ("forget", "a gate is a number from 0 to 1"),
         ("forget=nan", "a gate is a number from 0 to 1"),

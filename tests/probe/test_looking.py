@@ -57,7 +57,7 @@ def test_a_probe_that_does_not_fit_says_so_and_names_what_does(subject, what, na
 
 
 def test_an_unknown_probe_suggests_the_nearest(subject):
-    with pytest.raises(ConfigError, match="'gradient' is no probe; did you mean 'gradients'"):
+    with pytest.raises(ConfigError, match="unknown probe 'gradient'; did you mean 'gradients'"):
         looking.look("gradient", subject("lstm"))
 
 

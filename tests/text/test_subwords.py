@@ -148,7 +148,7 @@ def test_damaged_pieces_are_our_error(name: str, how: str, tmp_path: Path) -> No
     values = json.loads(path.read_text())
     values["model"] = _damage(values["model"], how)
     path.write_text(json.dumps(values))
-    with pytest.raises(FormatError, match=r"tokenizer\.json: the pieces of the tokenizer"):
+    with pytest.raises(FormatError, match=r"tokenizer\.json: the tokenizer's subwords"):
         load_tokenizer(path)
 
 
@@ -203,7 +203,7 @@ def test_a_failing_library_is_our_error(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
     MADE["bpe", "line"].save(tmp_path / "tokenizer.json")
     monkeypatch.setattr(subwords, "_build", panic)
-    with pytest.raises(FormatError, match="do not fit together"):
+    with pytest.raises(FormatError, match="are inconsistent"):
         load_tokenizer(tmp_path)
 
 
@@ -212,5 +212,5 @@ def test_a_library_that_cannot_learn_is_our_error(monkeypatch: pytest.MonkeyPatc
         raise RuntimeError("out of luck")
 
     monkeypatch.setattr(subwords.json, "loads", broken)
-    with pytest.raises(DataError, match="cannot be learned"):
+    with pytest.raises(DataError, match="cannot be trained"):
         fitted("bpe")

@@ -55,9 +55,9 @@ def test_a_vocabulary_goes_both_ways() -> None:
     ("content", "message"),
     [
         (b"a\nb\na\n", r":3: the word 'a' is listed twice .first in line 1."),
-        (b"a\nb c\n", r":2: the word 'b c' holds white space"),
+        (b"a\nb c\n", r":2: the word 'b c' contains whitespace"),
         (b"a\n\nb\n", r":2: there is an empty word"),
-        (b"a\n<unk>\nb\tc\n", r":3: the word 'b\\tc' holds white space"),
+        (b"a\n<unk>\nb\tc\n", r":3: the word 'b\\tc' contains whitespace"),
         (b"a\n\xff\n", r":2: the vocabulary is not UTF-8"),
         (b"<unk>\n<s>\n", r": the vocabulary is empty"),
     ],
@@ -174,7 +174,7 @@ def test_wrong_gaps_are_our_error(kind: str, value: Any, tmp_path: Path) -> None
     values = saved(tmp_path)
     values["gaps"]["leading"][kind] = value
     (tmp_path / "tokenizer.json").write_text(json.dumps(values))
-    with pytest.raises(FormatError, match="gaps of the tokenizer"):
+    with pytest.raises(FormatError, match="the tokenizer's gaps"):
         load_tokenizer(tmp_path)
 
 

@@ -132,13 +132,10 @@ def test_count_model_has_no_weights_to_begin_with(text, tmp_path):
 @pytest.mark.parametrize(
     ("sets", "words"),
     [
-        ({"train.length": 10**6}, "'train.length' is 1,000,000 words at a time, but the whole text has only"),
+        ({"train.length": 10**6}, "'train.length' is 1,000,000 tokens at a time, but the whole text has"),
         ({"train.bptt": "truncated(0)"}, "whole number of 1 or more"),
-        ({"train.stps": 5}, "'train.stps' is not a setting; did you mean 'train.steps'"),
-        (
-            {"train.batches": "lines"},
-            "'lines'; did you mean 'windows'? There are: auto, columns",
-        ),
+        ({"train.stps": 5}, "unknown setting 'train.stps'; did you mean 'train.steps'"),
+        ({"train.batches": "lines"}, "'lines'; did you mean 'windows'? Allowed: auto, columns"),
     ],
 )
 def test_wrong_settings_get_one_sentence(text, sets, words):
@@ -162,7 +159,7 @@ def test_settings_that_a_transformer_cannot_have_get_one_sentence(text, sets, wo
 
 
 def test_device_and_minutes_are_checked(text):
-    with pytest.raises(ConfigError, match="'tpu' is no device; "):
+    with pytest.raises(ConfigError, match="unknown device 'tpu'; "):
         nextword.train(text, model="rnn", device="tpu")
     with pytest.raises(ConfigError, match="'minutes' is 0; it must be more than 0"):
         nextword.train(text, model="rnn", minutes=0)

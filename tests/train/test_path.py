@@ -108,7 +108,7 @@ def test_saved_run_gives_back_settings_facts_metrics_and_numbers(text, tmp_path)
     [
         ("x = ", "not valid TOML"),
         ("name = 3\n", "does not name its family"),
-        ('family = "ngrm"\n', "'ngrm' is no model"),
+        ('family = "ngrm"\n', "unknown model 'ngrm'"),
     ],
 )
 def test_configuration_that_cannot_be_is_a_damaged_run(text_of_config, words, text, tmp_path):
@@ -125,7 +125,7 @@ def test_configuration_that_cannot_be_is_a_damaged_run(text_of_config, words, te
 def test_configuration_is_written_complete_and_read_back():
     settings = plan("ngram-katz", tokenizer="characters", seed=3, sets={"train.memory": "1G"})
     assert from_toml(settings.to_toml(), "config.toml") == settings
-    with pytest.raises(ConfigError, match="'speech' is no task"):
+    with pytest.raises(ConfigError, match="unknown task 'speech'"):
         plan("ngram", task="speech")
 
 

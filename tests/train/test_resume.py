@@ -137,7 +137,7 @@ def test_damaged_checkpoint_costs_the_steps_since_the_one_before(text, tmp_path)
 
 def test_without_resume_an_unfinished_training_is_left_alone(text, tmp_path):
     killed_after(4, order(text, **{"train.save_every": 4}), tmp_path / "r")
-    with pytest.raises(RunError, match="has not ended; go on with --resume"):
+    with pytest.raises(RunError, match="unfinished training run; resume it with --resume"):
         finished(order(text), tmp_path / "r")
     with pytest.raises(ConfigError, match="exclude each other"):
         finished(order(text), tmp_path / "r", resume=True, overwrite=True)

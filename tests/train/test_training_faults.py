@@ -202,7 +202,7 @@ def test_text_that_changes_between_two_passes_over_it_is_refused(tmp_path):
     events = run(order(mine), tmp_path / "r")
     next(events)
     mine.write_text(TEXT + "one more line\n")
-    with pytest.raises(DataError, match=r"t\.txt: the file was changed while it was read"):
+    with pytest.raises(DataError, match=r"t\.txt: the file changed while being read"):
         list(events)
     assert not (tmp_path / "r").exists()
 

@@ -1,1 +1,1 @@
-"""What training reads at a time: columns of a stream, windows, and whole sequences."""
+"""Batches for training: columns of a stream, windows, and whole sequences."""

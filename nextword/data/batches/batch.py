@@ -1,8 +1,8 @@
-"""What training reads at a time: words, the words to predict after them, and where a state begins anew.
+"""A batch of training data: tokens, the tokens to predict after them, and where the state is reset.
 
-A source of batches is a pure function of (seed, epoch, index), so that training can stop and go on anywhere:
-`stream.Columns` where a state is carried from batch to batch, `windows.Windows` where every block stands
-alone, `sentences.Sentences` where the documents are short.
+A source of batches is a pure function of (seed, epoch, index), so that training can stop and resume
+anywhere: `stream.Columns` where a state is carried from batch to batch, `windows.Windows` where every block
+is independent, `sentences.Sentences` where the documents are short.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-Ids = npt.NDArray[Any]  # packed ids, int32, in memory or mapped
+Ids = npt.NDArray[Any]  # packed ids, int32, in memory or memory-mapped
 Kind = str  # a name of the slot "batches"
 
-NOT_COUNTED = -1  # a target that is not learned from: START, and padding
+NOT_COUNTED = -1  # a target excluded from the loss: START, and padding
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Rows:
 
     @property
     def rows(self) -> int:
-        """Return how many rows it has."""
+        """Number of rows."""
         return len(next(iter(self._arrays().values())))
 
     def cut(self, rows: slice) -> Self:
@@ -42,15 +42,15 @@ class Rows:
 
 @dataclass(frozen=True)
 class Batch(Rows):
-    """``targets_BT[b, t]`` is the word after ``inputs_BT[b, t]``; `NOT_COUNTED` where there is none."""
+    """``targets_BT[b, t]`` is the token after ``inputs_BT[b, t]``; `NOT_COUNTED` where there is none."""
 
     inputs_BT: Ints
     targets_BT: Ints
-    resets_BT: Bools | None = None  # the state is set back before this position is read
+    resets_BT: Bools | None = None  # the state is reset before this position is read
 
     @property
     def tokens(self) -> int:
-        """How many predictions are learned from."""
+        """Number of predictions in the loss."""
         return int(np.count_nonzero(self.targets_BT != NOT_COUNTED))
 
     def blank(self) -> Self:
@@ -66,14 +66,14 @@ class Batch(Rows):
 class Batches(Protocol):
     """A source of batches."""
 
-    per_epoch: int  # batches of one epoch
-    tokens: int  # predictions of one epoch: each word of the text once
+    per_epoch: int  # batches per epoch
+    tokens: int  # predictions per epoch: each token of the text once
 
     def batches(self, epoch: int, start: int = 0) -> Iterator[Batch]:
-        """The batches of an epoch, from the one of this index on."""
+        """Return the batches of an epoch, starting at this index."""
         ...
 
 
 def generator(seed: int, epoch: int) -> np.random.Generator:
-    """The random numbers of one epoch."""
+    """Return the random generator of one epoch."""
     return np.random.default_rng((seed, epoch))

@@ -1,6 +1,6 @@
 """Batches of whole sequences, for texts of many short documents (messages, titles, single sentences).
 
-Sequences of nearly one length share a batch, so that little of it is padding; the state begins anew in each.
+Sequences of similar length share a batch, so that little of it is padding; the state is reset in each.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from nextword.data.batches.stream import Stream, check_length
 class Sentences:
     """Batches of at most batch x length positions: many short sequences, or a few long ones.
 
-    Longer sequences are cut into pieces of ``length`` words. Which sequences meet and the order of the
-    batches are drawn from (seed, epoch).
+    Longer sequences are cut into pieces of ``length`` tokens. Which sequences share a batch, and the order of
+    the batches, are drawn from (seed, epoch).
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Sentences:
         self.tokens = self._stream.tokens
 
     def batches(self, epoch: int, start: int = 0) -> Iterator[Batch]:
-        """The batches of an epoch; every row is read from its beginning."""
+        """Yield the batches of an epoch; every row is read from its start."""
         random = generator(self._seed, epoch)
         shuffled = random.permutation(len(self._lengths))
         by_length = shuffled[np.argsort(self._lengths[shuffled], kind="stable")]
@@ -61,7 +61,7 @@ def make_batches(
     length: int = 35,
     seed: int = 0,
 ) -> Batches:
-    """The source of batches of this kind."""
+    """Create the source of batches of this kind."""
     source: Batches = find("batches", kind)(ids, documents, carry, batch, length, seed)
     return source
 
@@ -69,9 +69,9 @@ def make_batches(
 def choose_kind(
     ids: Ids, documents: Sequence[int] | Ints | None, carry: bool, length: int, recurrent: bool
 ) -> Kind:
-    """Columns where a state is carried, windows where it is not; sentences where documents are short.
+    """Choose columns if a state is carried, windows if not, and sentences if documents are short.
 
-    A document shorter than what is read at a time would reset the state within most rows, and rows of one
+    A document shorter than one batch's length would reset the state within most rows, whereas rows of one
     document each need no resets at all.
     """
     if not recurrent:
@@ -81,9 +81,9 @@ def choose_kind(
 
 
 def _pieces(stream: Stream, length: int) -> tuple[Ints, Ints]:
-    """Where each piece begins in the stream, and its number of pairs."""
+    """Return the start of each piece in the stream, and its number of pairs."""
     places = stream.places(stream.starts)
-    sizes = np.diff(np.append(places, len(stream))) - 1  # the last word of a sequence has none after it
+    sizes = np.diff(np.append(places, len(stream))) - 1  # the last token of a sequence has no successor
     counts = -(-sizes // length)
     within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
     firsts = np.repeat(places, counts) + within * length
@@ -91,7 +91,7 @@ def _pieces(stream: Stream, length: int) -> tuple[Ints, Ints]:
 
 
 def _cuts(sorted_lengths: Ints, positions: int) -> list[int]:
-    """Rising lengths cut into batches of at most so many positions; at least one row each."""
+    """Cut increasing lengths into batches of at most this many positions; at least one row each."""
     cuts = [0]
     while cuts[-1] < len(sorted_lengths):
         rest = sorted_lengths[cuts[-1] : cuts[-1] + positions]

@@ -1,7 +1,7 @@
-"""A text as one long stream of words, and batches that read it in columns with a carried state.
+"""A text as one long stream of tokens, and batches that read it in columns with a carried state.
 
-The stream is cut into B columns of equal length; batch after batch reads T words further in all of them, so
-that what a recurrent model remembers goes on [IITD-1 "Training a RNN Language Model"; Zaremba et al. 2014].
+The stream is cut into B columns of equal length; each batch reads the next T tokens of all of them, so
+that a recurrent model keeps its state [IITD-1 "Training a RNN Language Model"; Zaremba et al. 2014].
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from nextword.core.contracts import START
 from nextword.core.errors import ConfigError
 from nextword.data.batches.batch import NOT_COUNTED, Batch, Bools, Ids, Ints, generator
 
-_PIECE = 1 << 22  # ids looked at together while the starts are sought
+_PIECE = 1 << 22  # ids searched at a time for STARTs
 
 
 class Stream:
-    """Packed ids as a neural model reads them; mapped ids stay where they are.
+    """Packed ids as a neural model reads them; memory-mapped ids stay on disk.
 
-    With ``carry``, a START inside a document is left out: END alone separates its lines. ``documents`` are
-    the offsets of the STARTs that begin a document (None: each does).
+    With ``carry``, a START inside a document is dropped: END alone separates its lines. ``documents`` are
+    the offsets of the STARTs that start a document (None: each does).
     """
 
     def __init__(self, ids: Ids, documents: Sequence[int] | Ints | None, carry: bool) -> None:
         self._ids = ids
         starts = find_starts(ids)
-        self.starts: Ints = starts  # offsets in the packed ids of the STARTs that stay
+        self.starts: Ints = starts  # offsets in the packed ids of the STARTs kept
         self._left_out: Ints | None = None
-        self._gaps: Ints | None = None  # a place moves on by the number of gaps at or before it
+        self._gaps: Ints | None = None  # a place is shifted by the number of gaps at or before it
         if carry and documents is not None and len(documents) < len(starts):
             self.starts = np.asarray(documents, np.int64)
             self._left_out = np.setdiff1d(starts, self.starts, assume_unique=True)
@@ -41,28 +41,28 @@ class Stream:
 
     @property
     def pairs(self) -> int:
-        """Positions that have a word after them."""
+        """Positions that have a successor."""
         return max(0, len(self) - 1)
 
     @property
     def tokens(self) -> int:
-        """Words to predict: all but the STARTs."""
+        """Tokens to predict: all but the STARTs."""
         return len(self) - len(self.starts)
 
     def at(self, places: Ints) -> Ints:
-        """The words at these places of the stream."""
+        """Return the tokens at these places of the stream."""
         return np.asarray(self._ids[self.offsets(places)], np.int64)
 
     def offsets(self, places: Ints) -> Ints:
-        """Where these places of the stream stand in the packed ids."""
+        """Convert places of the stream to offsets in the packed ids."""
         return places if self._gaps is None else places + np.searchsorted(self._gaps, places, side="right")
 
     def places(self, offsets: Ints) -> Ints:
-        """Where these offsets of the packed ids stand in the stream."""
+        """Convert offsets in the packed ids to places of the stream."""
         return offsets if self._left_out is None else offsets - np.searchsorted(self._left_out, offsets)
 
     def batch(self, pairs_BT: Ints, real_BT: Bools) -> Batch:
-        """The words at these places and those after them; what is not real is not counted."""
+        """Return the tokens at these places and their successors; padding is excluded from the loss."""
         pairs_BT = np.where(real_BT, pairs_BT, 0)
         inputs_BT, next_BT = self.at(pairs_BT), self.at(pairs_BT + 1)
         targets_BT = np.where(real_BT & (next_BT != START), next_BT, NOT_COUNTED)
@@ -70,11 +70,10 @@ class Stream:
 
 
 class Columns:
-    """Batches (B, T) of a stream cut into B columns; the state after one batch is the state before the next.
+    """Batches (B, T) of a stream cut into B columns; each batch continues from the state of the last one.
 
-    Every epoch begins at another place of the stream, drawn from (seed, epoch), and goes round: the cuts
-    between columns fall elsewhere, and each word is still learned exactly once. A short text has fewer
-    columns.
+    Every epoch starts at another place of the stream, drawn from (seed, epoch), and wraps around: the cuts
+    between columns move, and each token is still learned exactly once. A short text has fewer columns.
     """
 
     def __init__(
@@ -95,7 +94,7 @@ class Columns:
         self.tokens = self._stream.tokens
 
     def batches(self, epoch: int, start: int = 0) -> Iterator[Batch]:
-        """The batches of an epoch; the first of an epoch resets every column."""
+        """Yield the batches of an epoch; the first one resets every column."""
         pairs = self._stream.pairs
         shift = int(generator(self._seed, epoch).integers(pairs)) if epoch else 0
         first_B1 = np.arange(self._rows)[:, None] * self._column
@@ -109,17 +108,17 @@ class Columns:
 
 
 def find_starts(ids: Ids) -> Ints:
-    """The offsets of every START, found piece by piece."""
+    """Return the offsets of every START, searching piece by piece."""
     found = [np.flatnonzero(ids[at : at + _PIECE] == START) + at for at in range(0, len(ids), _PIECE)]
     return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 
 def check_length(length: int, stream: Stream) -> None:
-    """More context than data is a mistake in the settings."""
+    """Raise a ConfigError if one batch would need more context than there is data."""
     if length > stream.pairs:
         raise ConfigError(
-            f"'train.length' is {length:,} words at a time, but the whole text has only {stream.pairs:,}; "
-            f"set at most {max(1, stream.pairs):,}, or give more text"
+            f"'train.length' is {length:,} tokens at a time, but the whole text has only {stream.pairs:,}; "
+            f"set at most {max(1, stream.pairs):,}, or provide more text"
         )
 
 

@@ -1,7 +1,7 @@
-"""Batches of blocks that stand alone: T words and the words after them, in random order.
+"""Batches of independent blocks: T tokens and their successors, in random order.
 
-For models that look at a limited number of words: Transformer and window [XMU "Recap: next token prediction
-and auto-regressive models"]. The cuts move from epoch to epoch, so that no word always begins its block.
+For models with a limited context: Transformer and window [XMU "Recap: next token prediction
+and auto-regressive models"]. The cuts move from epoch to epoch, so that no token always starts its block.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from nextword.data.batches.stream import Stream, check_length
 
 
 class Windows:
-    """Batches (B, T) of blocks; every word of the text is predicted exactly once in an epoch.
+    """Batches (B, T) of blocks; every token of the text is predicted exactly once per epoch.
 
-    A block is read from nothing, as a text is that begins without START: its first words have no left
-    context, and so the model learns to do without, too. Blocks go over document ends, which
-    ``resets_BT`` marks.
+    A block is read without context, like a text without START: its first tokens have no left context,
+    so the model also learns to predict without one. Blocks may span document ends, which ``resets_BT``
+    marks.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Windows:
         self.tokens = self._stream.tokens
 
     def batches(self, epoch: int, start: int = 0) -> Iterator[Batch]:
-        """The batches of an epoch: the stream is turned by a random shift, cut, and its blocks shuffled."""
+        """Yield the batches of an epoch: the stream is shifted at random, cut, and its blocks shuffled."""
         random, pairs = generator(self._seed, epoch), self._stream.pairs
         shift = int(random.integers(pairs))
         order = random.permutation(self._blocks)

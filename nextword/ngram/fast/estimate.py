@@ -1,7 +1,7 @@
 """The compiled path from a packed text to probabilities, on all cores.
 
 Same steps and same numbers as the plain path (`counts`, `smoothing`), on flat arrays that the
-kernels fill in place; threads share the work by ranges of words or of contexts.
+kernels fill in place; threads share the work by ranges of tokens or of contexts.
 """
 
 from __future__ import annotations
@@ -26,43 +26,43 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class FlatCounts:
-    """The levels of a count trie one after another in flat arrays; `begins[n]` is where level n starts."""
+    """The levels of a count trie, concatenated in flat arrays; `begins[n]` is the start of level n."""
 
     vocab_size: int
     order: int
     begins: Array  # int64, index 1 … order+1
     words: Array  # int32
-    children: Array  # uint32; level n has one entry more than nodes, so it starts n-1 places later
+    children: Array  # uint32; level n has one more entry than nodes, so it starts n-1 places later
     counts: Array  # uint32, of the orders from `raw_from` on
-    adjusted: Array  # uint32, of the orders below the highest; empty if not asked for
+    adjusted: Array  # uint32, of the orders below the highest; empty if not requested
     raw_from: int
 
     def size(self, n: int) -> int:
-        """How many n-grams there are of order n."""
+        """Return the number of n-grams of order n."""
         return int(self.begins[n + 1] - self.begins[n])
 
     def of(self, n: int, flat: Array) -> Array:
-        """The part of a flat array that belongs to order n."""
+        """Return the part of a flat array that belongs to order n."""
         return flat[self.begins[n] : self.begins[n + 1]]
 
     def words_of(self, n: int) -> Array:
-        """The last words of the n-grams of order n."""
+        """Return the last tokens of the n-grams of order n."""
         return self.of(n, self.words)
 
     def counts_of(self, n: int) -> Array:
-        """How often each n-gram of order n was seen."""
+        """Return the count of each n-gram of order n."""
         start = self.begins[self.raw_from]
         return self.counts[self.begins[n] - start : self.begins[n + 1] - start]
 
     def children_of(self, n: int) -> Array | None:
-        """Where the extensions of each n-gram of order n start; None at the highest order."""
+        """Return the start of the extensions of each n-gram of order n; None at the highest order."""
         if n == self.order:
             return None
         first = self.begins[n] + n - 1
         return self.children[first : first + self.size(n) + 1]
 
     def trie(self) -> CountTrie:
-        """As the plain path has it (needs the counts of all orders)."""
+        """Convert to the plain path's trie (needs the counts of all orders)."""
         levels = []
         for n in range(1, self.order + 1):
             children = self.children_of(n)
@@ -84,7 +84,7 @@ class FlatCounts:
 
 
 def cores() -> int:
-    """How many threads the kernels may use."""
+    """Return the number of threads the kernels may use."""
     return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
@@ -102,7 +102,7 @@ def even_edges(weights_before: Array, parts: int) -> Array:
 
 
 def count(ids: Array, vocab_size: int, order: int, adjusted: bool = True, raw: bool = True) -> FlatCounts:
-    """Count all n-grams up to `order`; `adjusted` and `raw` say which counts are wanted."""
+    """Count all n-grams up to `order`; `adjusted` and `raw` say which counts are needed."""
     ids = np.ascontiguousarray(ids, dtype=np.int32)
     with ThreadPoolExecutor(cores()) as pool:
         starts, positions, shape, edges, sizes = _sorted_positions(pool, ids, vocab_size, order)
@@ -179,14 +179,14 @@ def _fill(
 
 
 def _zeroed(size: int, head: int) -> Array:
-    """An array of which only the head is set: words that never occur count 0, the rest is written."""
+    """Allocate an array and clear only its head: tokens that never occur count 0, the rest is overwritten."""
     array = np.empty(size, dtype=np.uint32)
     array[:head] = 0
     return array
 
 
 def interpolated(flat: FlatCounts, plan: Plan, thresholds: list[float]) -> Trie:
-    """Probabilities by a plan, in float32 as stored; `thresholds` of n-grams that will be dropped."""
+    """Compute probabilities by a plan, in float32 as stored; `thresholds` are for n-grams to be dropped."""
     levels = [Level(flat.words_of(1), plan.unigrams.astype(np.float32), None, flat.children_of(1))]
     nothing: Array = np.empty(0, dtype=np.uint32)
     links = shorter = nothing
@@ -232,7 +232,7 @@ def _interpolate(arrays: tuple[Any, ...], into: tuple[Array, ...], first: int, l
 
 
 def counts_of_counts(values: Array) -> Array:
-    """n_0 … n_4: how many n-grams were seen so often."""
+    """Return n_0 … n_4: the number of n-grams with each of these counts."""
     found = np.zeros(5, dtype=np.int64)
     interpolation_kernels.counts_of_counts(values, 0, len(values), found)
     return found.astype(np.float64)

@@ -1,9 +1,9 @@
-"""All n-grams of a model in hash tables: one place in memory to look at for each word of context.
+"""Hash tables of all n-grams of a model: one memory access per token of context.
 
-The trie on disk opens instantly and is searched by halving; whoever scores many millions of words
-gains by an index in memory. An entry of 16 bytes holds the context (its place in the table of the
-level below), the word, the probability and the backoff weight, so that a look-up touches one cache
-line. The plain twin is `NgramModel.explain_packed`; a test compares them.
+The trie on disk opens instantly and is searched by bisection; scoring many millions of tokens is faster
+with an index in memory. An entry of 16 bytes holds the context (its place in the table of the level
+below), the token, the probability and the backoff weight, so that a lookup touches one cache line.
+The plain twin is `NgramModel.explain_packed`; a test compares them.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ _START = START
 _BLOCK = 512
 _EMPTY = np.uint32(2**32 - 1)
 ENTRY = 16  # bytes
-ROOM = 1.6  # places for each n-gram: fewer make longer searches
-SPILL = 4096  # places behind the last one, so that a search never has to begin again
+ROOM = 1.6  # places per n-gram: fewer make searches longer
+SPILL = 4096  # places after the last one, so that a search never wraps around
 
 
 @dataclass(frozen=True)
 class Index:
-    """One table per order from 2 on; column 0 context, 1 word, 2 probability, 3 backoff weight."""
+    """One table per order from 2 on; column 0 context, 1 token, 2 probability, 3 backoff weight."""
 
     tables: Sequence[Array]  # uint32 [places, 4]; the last two columns are float32 bits
 
     @property
     def nbytes(self) -> int:
-        """Memory that the tables take."""
+        """Memory of the tables."""
         return sum(table.nbytes for table in self.tables)
 
 
 def bytes_needed(trie: Trie) -> int:
-    """What `build` will take."""
+    """Return the memory `build` will take."""
     return int(sum(trie.sizes[1:]) * (ROOM * ENTRY + 4))
 
 
 def build(trie: Trie, threads: int = 1) -> Index:
-    """Put every n-gram into its table, order by order: a context is known by its place."""
+    """Put every n-gram into its table, order by order: a context is identified by its place."""
     places: Array = np.arange(trie.vocab_size, dtype=np.uint32)
     tables = []
     with ThreadPoolExecutor(threads) as pool:
@@ -62,7 +62,7 @@ def build(trie: Trie, threads: int = 1) -> Index:
 def _build_level(
     trie: Trie, n: int, places: Array, pool: ThreadPoolExecutor, threads: int
 ) -> tuple[Array, Array]:
-    """The table of order n, and where each n-gram is in it."""
+    """Return the table of order n, and the place of each n-gram in it."""
     below, level = trie.levels[n - 2], trie.levels[n - 1]
     children = below.children
     assert children is not None
@@ -76,18 +76,18 @@ def _build_level(
         _insert, children, level.words, level.probs, backoffs, places,
         table, table.view(np.float32), found, size,
     )  # fmt: skip
-    # Threads own ranges of places; what would spill into the next range waits for a last round.
+    # Threads own ranges of places; whatever would spill into the next range waits for a last round.
     edges = [size * k // threads for k in range(threads + 1)]
-    end = size + SPILL - 1  # the last place stays empty: every search ends there at the latest
+    end = size + SPILL - 1  # the last place stays empty, so that every search ends
     good = list(pool.map(work, edges[:-1], [*edges[1:-1], end]))
     if not all(good) or not work(0, end) or np.any(found == _EMPTY):
-        raise DamagedError("the n-gram arrays are damaged or hold an n-gram twice; train the run again")
+        raise DamagedError("the n-gram arrays are damaged or contain an n-gram twice; train the run again")
     return table, found
 
 
 @njit(cache=True, nogil=True)
 def _place(context, word, size):  # type: ignore[no-untyped-def]
-    """Where an n-gram belongs: 32 mixed bits, scaled to the size of the table."""
+    """Return where an n-gram belongs: 32 mixed bits, scaled to the size of the table."""
     mixed = (np.uint64(context) << np.uint64(32) | np.uint64(word)) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(32)
     mixed *= np.uint64(0xD6E8FEB86659FD93)
@@ -98,7 +98,7 @@ def _place(context, word, size):  # type: ignore[no-untyped-def]
 def _insert(  # type: ignore[no-untyped-def]
     children, words, probs, backoffs, places, table, numbers, found, size, low, high
 ):
-    """Insert what is not in yet and belongs to the places low … high-1, if there is room before high."""
+    """Insert what is still missing and belongs to the places low … high-1, if there is room before high."""
     contexts, at, which = np.empty(_BLOCK, np.uint32), np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64)
     context, touched, count = 0, np.int64(0), 0
     for i in range(len(words)):
@@ -110,7 +110,7 @@ def _insert(  # type: ignore[no-untyped-def]
         contexts[count], at[count], which[count] = places[context], place, i
         count += (low <= place < high) & (found[i] == _EMPTY)
         if count == _BLOCK or i == len(words) - 1:
-            for k in range(count):  # only read, so that cache misses overlap
+            for k in range(count):  # read only, so that cache misses overlap
                 touched += table[at[k], 1]
             for k in range(count):
                 place = at[k]
@@ -127,7 +127,7 @@ def _insert(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _level(part, contexts, weights, table, numbers, at, places, own, p):  # type: ignore[no-untyped-def]
-    """One more word of context for the tokens of a block.
+    """Add one token of context to the tokens of a block.
 
     ``contexts[k]`` is the place of token k's context (-1: none) and ``weights[k]`` its backoff
     weight. ``places[k]`` becomes the n-gram's place, ``own[k]`` its weight; p[k] its probability,
@@ -136,7 +136,7 @@ def _level(part, contexts, weights, table, numbers, at, places, own, p):  # type
     size, touched = len(table) - SPILL, np.int64(0)
     for k in range(len(part)):
         at[k] = _place(max(contexts[k], 0), part[k], size)
-    for k in range(len(part)):  # only read, so that cache misses overlap
+    for k in range(len(part)):  # read only, so that cache misses overlap
         touched += table[at[k], 1]
     for k in range(len(part)):
         places[k] = -1
@@ -178,8 +178,8 @@ def _score(ids, low, high, order, probs, backoffs, tables, numbers, logp):  # ty
 
 
 def score_range(trie: Trie, index: Index, ids: Array, logp: Array, low: int, high: int) -> bool:
-    """Log p of the tokens low … high-1 (they begin at a START) into `logp`."""
-    # Always as many tables as the longest order has: one compiled kernel serves them all.
+    """Write log p of the tokens low … high-1 (starting at a START) into `logp`."""
+    # Always pass as many tables as the highest order has: one compiled kernel serves all.
     none = np.full((1 + SPILL, 4), _EMPTY, dtype=np.uint32)
     tables = (none, *index.tables, *([none] * (LONGEST - 1 - len(index.tables))))
     numbers = tuple(table.view(np.float32) for table in tables)

@@ -1,4 +1,4 @@
-"""Compiled smoothing: what every context gives away, and the shorter context mixed in.
+"""Compiled smoothing: the mass each context gives up, and the shorter context mixed in.
 
 The plain twin is `smoothing.interpolated`; a test compares them.
 """
@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_BLOCK = 256  # so many contexts are looked at before they are worked on
+_BLOCK = 256  # contexts prefetched before they are processed
 
 
 @njit(cache=True, nogil=True)
 def counts_of_counts(values, first, last, found):  # type: ignore[no-untyped-def]
-    """How many values are 0, 1, 2, 3, 4."""
+    """Count the values that are 0, 1, 2, 3, 4."""
     for i in range(first, last):
         if values[i] < 5:
             found[values[i]] += 1
@@ -39,14 +39,14 @@ def interpolate(  # type: ignore[no-untyped-def]
     gamma,
     new_links,
 ):
-    """p = u + gamma(c) p(w | c without its first word), for the contexts first … last-1.
+    """Compute p = u + gamma(c) p(w | c without its first token), for the contexts first … last-1.
 
-    u and gamma as in `smoothing.plan`: u = (n - D(n)) / total, gamma = what is left.
-    Where a `plain` count is not above the `threshold`, the n-gram will be dropped: gamma gets its u.
-    The words after c stand in the same order among those after the shorter context, which are
-    more: each is found by galloping on from the one before it. `links` is empty where
-    what is below depends on the word alone. Contexts are taken in blocks, and each block in
-    phases that first only read, so that cache misses overlap.
+    u and gamma as in `smoothing.plan`: u = (n - D(n)) / total, gamma = the rest.
+    If a `plain` count is not above the `threshold`, the n-gram will be dropped: gamma gets its u.
+    The tokens after c are in the same order among those after the shorter context, which are
+    more: each is found by galloping on from the one before it. `links` is empty if the
+    distribution below depends on the token alone. Contexts are processed in blocks, and each block
+    in phases that first only read, so that cache misses overlap.
     """
     keep, by_word = len(new_links) > 0, len(links) == 0
     widest = np.int64(0)
@@ -104,7 +104,7 @@ def interpolate(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _gallop(words, word, j, end):  # type: ignore[no-untyped-def]
-    """The first place from j on, before `end`, whose word is not smaller."""
+    """Return the first place from j on, before `end`, whose token is not smaller."""
     if words[j] >= word:
         return j
     step = 1

@@ -1,10 +1,10 @@
 """Compiled counting: one sort of the text's positions gives the n-grams of every order at once.
 
-Positions are put into buckets by their first word; each bucket is sorted by the words that follow.
+Positions are put into buckets by their first token; each bucket is sorted by the tokens that follow.
 Then n-grams of every order are runs of neighbours, and one pass writes the trie, the counts and
-the number of different left neighbours. The plain twin is `counts.count`; a test compares them.
+the number of distinct left neighbours. The plain twin is `counts.count`; a test compares them.
 
-Every kernel works on a range of words and releases the GIL, so threads share the work.
+Every kernel works on a range of tokens and releases the GIL, so threads share the work.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from nextword.core.contracts import END, START
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _END, _START = END, START
-_RADIX_FROM = 300  # smaller buckets are sorted by comparing
-_DIGIT = 11  # bits of a key that one radix pass looks at
+_RADIX_FROM = 300  # smaller buckets are sorted by comparison
+_DIGIT = 11  # bits of a key per radix pass
 _NEVER = 2**32 - 1
-_BLOCK = 256  # so many rows are fetched before they are worked on
+_BLOCK = 256  # rows fetched before they are processed
 
 
 def is_cached() -> bool:
-    """Whether the kernels were compiled before, on this machine (numba keeps them on disk)."""
+    """Return whether the kernels were already compiled on this machine (numba caches them on disk)."""
     from pathlib import Path
 
     folder = Path(histogram.stats.cache_path or ".")
@@ -34,14 +34,14 @@ def is_cached() -> bool:
 
 @njit(cache=True, nogil=True)
 def histogram(ids, counts):  # type: ignore[no-untyped-def]
-    """How often each word stands in the text."""
+    """Count the occurrences of each token."""
     for i in range(len(ids)):
         counts[ids[i]] += 1
 
 
 @njit(cache=True, nogil=True)
 def scatter(ids, low, high, cursor, positions):  # type: ignore[no-untyped-def]
-    """Positions of the words low … high-1, bucket by bucket, in the order of the text."""
+    """Write the positions of the tokens low … high-1, bucket by bucket, in text order."""
     for i in range(len(ids)):
         word = ids[i]
         if low <= word < high:
@@ -64,7 +64,7 @@ def _insertion(keys, places, first, last):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _quick(keys, places, first, last, stack):  # type: ignore[no-untyped-def]
-    """Sort by comparing: ranges to do on an own stack, small ones by insertion."""
+    """Sort by comparison: pending ranges on an explicit stack, small ones by insertion."""
     top = 0
     stack[0, 0], stack[0, 1] = first, last
     top = 1
@@ -86,7 +86,7 @@ def _quick(keys, places, first, last, stack):  # type: ignore[no-untyped-def]
                     places[i], places[j] = places[j], places[i]
                     i += 1
                     j -= 1
-            # Go on with the smaller part; the larger waits, so the stack stays low.
+            # Continue with the smaller part; the larger waits, so the stack stays small.
             if j + 1 - a < b - i:
                 stack[top, 0], stack[top, 1] = i, b
                 top += 1
@@ -113,7 +113,7 @@ def _radix(keys, places, m, bits, keys2, places2, buckets):  # type: ignore[no-u
             source, source_p, target, target_p = keys, places, keys2, places2
         for i in range(m):
             buckets[(source[i] >> s) & mask] += 1
-        if buckets[(source[0] >> s) & mask] < m:  # else all have the same digit
+        if buckets[(source[0] >> s) & mask] < m:  # otherwise all have the same digit
             total = 0
             for d in range(len(buckets)):
                 count = buckets[d]
@@ -152,10 +152,10 @@ def _sort_run(  # type: ignore[no-untyped-def]
     buckets,
     windows,
 ):
-    """Sort positions first … last-1, equal in `depth` words, by the next `width` words.
+    """Sort positions first … last-1, equal in `depth` tokens, by the next `width` tokens.
 
-    Writes into `shape` how many words each shares with the one before it (low half of the byte)
-    and how long it is, where END cuts it off (high half). A key is the words and then the length.
+    Writes into `shape` how many tokens each shares with the one before it (low half of the byte)
+    and its length, if END cuts it off (high half). A key is the tokens and then the length.
     """
     m = last - first
     shift, four = np.uint64(bits), np.uint64(4)
@@ -163,7 +163,7 @@ def _sort_run(  # type: ignore[no-untyped-def]
     end = len(ids) - 1
     for block in range(0, m, _BLOCK):
         rows = min(_BLOCK, m - block)
-        for i in range(rows):  # first only fetch: no branches, so that cache misses overlap
+        for i in range(rows):  # fetch first, without branches, so that cache misses overlap
             at = np.int64(positions[first + block + i])
             places[block + i] = at
             for j in range(wanted):
@@ -201,7 +201,7 @@ def _sort_run(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def sort_words(ids, order, bits, low, high, starts, positions, shape, sizes):  # type: ignore[no-untyped-def]
-    """Sort the buckets of the words low … high-1 by up to `order` words; count the nodes of each order."""
+    """Sort the buckets of the tokens low … high-1 by up to `order` tokens; count the nodes per order."""
     largest = 1
     for word in range(low, high):
         largest = max(largest, starts[word + 1] - starts[word])
@@ -243,7 +243,7 @@ def sort_words(ids, order, bits, low, high, starts, positions, shape, sizes):  #
             while depth < order:
                 width = min(most, order - depth)
                 r = a
-                while r < b:  # runs of several that are equal so far and go on
+                while r < b:  # runs of several that are equal so far and continue
                     e = r + 1
                     while e < b and (shape[e] & 15) >= depth and (shape[e] >> 4) > depth:
                         e += 1
@@ -291,16 +291,16 @@ def fill(  # type: ignore[no-untyped-def]
     adjusted,
     children,
 ):
-    """Write the trie of the words low … high-1.
+    """Write the trie of the tokens low … high-1.
 
-    The levels lie one after another in flat arrays: level n begins at ``begins[n]`` (in `children`
-    one place further for each level before it). ``at[n]`` is the first node to write in level n.
-    Counts are kept for orders from `raw_from` on, different left neighbours (`left`) below the highest.
+    The levels are concatenated in flat arrays: level n starts at ``begins[n]`` (in `children` one
+    place later for each level before it). ``at[n]`` is the first node to write in level n.
+    Counts are kept for orders from `raw_from` on, distinct left neighbours (`left`) below the highest.
     """
     seen = np.full((len(starts) - 1) * (order - 1) if left else 1, _NEVER, np.uint32)
     node = np.empty(order + 2, np.int64)
     since = np.full(order + 2, -1, np.int64)
-    windows = np.empty((_BLOCK, order + 1), np.int32)  # the word before, and the n-gram
+    windows = np.empty((_BLOCK, order + 1), np.int32)  # the token before, and the n-gram
     for n in range(order + 1):
         node[n] = at[n] - 1
     for word in range(low, high):
@@ -355,7 +355,7 @@ def fill(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _fetch(ids, positions, block, rows, order, windows):  # type: ignore[no-untyped-def]
-    """The words around each position, read without a branch so that cache misses overlap."""
+    """Read the tokens around each position without a branch, so that cache misses overlap."""
     last = len(ids) - 1
     for i in range(rows):
         p = np.int64(positions[block + i])

@@ -1,8 +1,8 @@
-"""Compiled scoring of long streams: blocks of tokens go through the trie level by level.
+"""Compiled scoring of long streams: blocks of tokens pass through the trie level by level.
 
 Within a level no token waits for another, so the searches of a block overlap in memory. The plain
 twin is `NgramModel.explain_packed`; a test compares them. Every offset read from a file is checked
-against its array before it is used.
+against its array before use.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _START = START
-_BLOCK = 512  # its arrays stay in the nearest cache
-_ROUNDS = 3  # of halving, before finished searches are taken out
+_BLOCK = 512  # its arrays stay in the L1 cache
+_ROUNDS = 3  # bisection steps before finished searches are removed
 _PIECE = 1 << 17  # tokens a thread takes at a time
 
 
@@ -35,23 +35,23 @@ _PIECE = 1 << 17  # tokens a thread takes at a time
 def walk_level(  # type: ignore[no-untyped-def]
     part, n, before, children, words, backoffs, at, p, longest, low, end, length, place, wanted
 ):
-    """One more word of context for the tokens of a block.
+    """Add one token of context to the tokens of a block.
 
     ``before[k]`` is the node of the context of token k (-1: none); ``at[k]`` becomes the node
     of the n-gram. Where there is one, ``longest[k]`` becomes n and p[k] 1; where there is none, p[k]
     is multiplied by the context's backoff weight. Returns False if an offset points outside the level.
     """
     size, count = len(words), len(part)
-    if size == 0:  # no n-gram is so long
+    if size == 0:  # no n-gram is this long
         for k in range(count):
             at[k] = -1
             p[k] *= backoffs[before[k]] if before[k] >= 0 else 1.0
         return True
-    for k in range(count):  # only read: without a branch the cache misses overlap
+    for k in range(count):  # read only: without branches the cache misses overlap
         node = max(before[k], 0)
         low[k], end[k] = children[node], children[node + 1]
     left = 0
-    for k in range(count):  # what is to be searched
+    for k in range(count):  # collect the searches
         start, after = low[k], end[k]
         if start > after or start < 0 or after > size:
             return False
@@ -65,13 +65,13 @@ def walk_level(  # type: ignore[no-untyped-def]
                 low[q] += half * (words[low[q] + half] <= wanted[q])
                 length[q] -= half
         kept = 0
-        for q in range(left):  # the last word that is not larger is found
+        for q in range(left):  # the last token that is not larger is found
             k = place[q]
-            at[k] = (low[q] + 1) * (words[low[q]] == wanted[q]) - 1  # for the time being, where more is left
+            at[k] = (low[q] + 1) * (words[low[q]] == wanted[q]) - 1  # provisional while a search continues
             low[kept], length[kept], wanted[kept], place[kept] = low[q], length[q], wanted[q], k
             kept += length[q] > 1
         left = kept
-    for k in range(count):  # entry 0 stands for "nothing to read": it is always near
+    for k in range(count):  # entry 0 means "nothing to read": it is always cached
         found, missed = at[k] >= 0, (at[k] < 0) & (before[k] >= 0)
         weight = np.float64(backoffs[before[k] * missed])
         p[k] = found + (1 - found) * p[k] * (missed * weight + (1 - missed))
@@ -81,7 +81,7 @@ def walk_level(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def settle(count, n, nodes, probs, longest, p):  # type: ignore[no-untyped-def]
-    """Multiply by the probability of the longest n-gram, where that has n words."""
+    """Multiply by the probability of the longest n-gram, if that has n tokens."""
     for k in range(count):
         here = longest[k] == n
         p[k] *= here * np.float64(probs[nodes[k] * here]) + (1 - here)
@@ -89,7 +89,7 @@ def settle(count, n, nodes, probs, longest, p):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def contexts(nodes, count, carry, part, before):  # type: ignore[no-untyped-def]
-    """Nodes of the contexts: those of the token before, none at START; returns the last, to carry on."""
+    """Set the nodes of the contexts: those of the token before, none at START; return the last one."""
     before[0] = carry if part[0] != _START else -1
     for k in range(1, count):
         before[k] = nodes[k - 1] if part[k] != _START else -1
@@ -97,12 +97,12 @@ def contexts(nodes, count, carry, part, before):  # type: ignore[no-untyped-def]
 
 
 def score_packed(model: NgramModel, ids: Array) -> Array:
-    """Log p of every word; pieces that begin at a START go to threads."""
+    """Return log p of every token; pieces that start at a START are scored in threads."""
     from nextword.ngram.fast.estimate import cores
 
     ids = np.ascontiguousarray(ids, dtype=np.int32)
     if ids.size and (int(ids.min()) < 0 or int(ids.max()) >= model.vocab_size):
-        raise ValueError(f"word ids must be in 0 … {model.vocab_size - 1}")
+        raise ValueError(f"token ids must be in 0 … {model.vocab_size - 1}")
     logp = np.empty(len(ids), dtype=np.float64)
     if model.trie.fallback != "shorter":
         return _by_pieces(model, ids, logp)
@@ -120,7 +120,7 @@ _indexes: WeakKeyDictionary[NgramModel, Index] = WeakKeyDictionary()
 
 
 def populate(model: NgramModel) -> Index | None:
-    """Hold all n-grams of a model in memory, for quick scoring; None if its smoothing does not back off."""
+    """Load all n-grams of a model into memory, for fast scoring; None if its smoothing does not back off."""
     from nextword.ngram.fast import index
     from nextword.ngram.fast.estimate import cores
 
@@ -130,7 +130,7 @@ def populate(model: NgramModel) -> Index | None:
 
 
 def _index_for(model: NgramModel, tokens: int) -> Index | None:
-    """The index, once so much was scored that it pays to build one and there is memory for it."""
+    """Return the index once enough was scored to make building it worthwhile and memory allows."""
     if model in _indexes:
         return _indexes[model]
     _scored[model] = _scored.get(model, 0) + tokens
@@ -142,7 +142,7 @@ def _index_for(model: NgramModel, tokens: int) -> Index | None:
 
 
 def free_memory() -> int:
-    """Bytes that can be taken without anything being pushed out; 0 where the system does not say."""
+    """Return the bytes available without swapping or eviction; 0 if the system does not say."""
     try:
         with open("/proc/meminfo", "rb") as file:
             return next(int(line.split()[1]) * 1024 for line in file if line.startswith(b"MemAvailable"))
@@ -151,7 +151,7 @@ def free_memory() -> int:
 
 
 def _edges(ids: Array, piece: int) -> list[int]:
-    """Cuts of about `piece` tokens, each at a START, so that every piece can be scored alone."""
+    """Return cuts of about `piece` tokens, each at a START, so that pieces can be scored independently."""
     starts = np.flatnonzero(ids == START)
     if not len(starts):
         return [0, len(ids)]
@@ -160,7 +160,7 @@ def _edges(ids: Array, piece: int) -> list[int]:
 
 
 def _by_pieces(model: NgramModel, ids: Array, logp: Array) -> Array:
-    """Smoothings that do not back off word by word: the plain way, in bounded pieces."""
+    """Score in bounded pieces with the plain path, for smoothings that do not back off token by token."""
     for a, b in pairwise(_edges(ids, _PIECE)):
         logp[a:b] = model.explain_packed(ids[a:b])[0]
     return logp
@@ -200,7 +200,7 @@ def _score_indexed(index: Index, model: NgramModel, ids: Array, logp: Array, low
 
 
 def _score_piece(model: NgramModel, ids: Array, logp: Array, low: int, high: int) -> bool:
-    # Always as many arrays as the longest order has: one compiled kernel serves them all.
+    # Always pass as many arrays as the highest order has: one compiled kernel serves all.
     levels, rest = model.trie.levels, LONGEST - model.order
     some, none = levels[0], np.empty(0, dtype=np.float32)
     words = (*(level.words for level in levels), *([some.words[:0]] * rest))

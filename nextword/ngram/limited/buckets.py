@@ -1,10 +1,10 @@
-"""Estimation within a memory limit: the text is cut into ranges of n-grams that each fit.
+"""Estimate a model within a memory limit: the text is cut into ranges of n-grams that each fit.
 
-Every position of the text goes, with its n-gram and the word before it, to the bucket its n-gram
-falls into (ranges in sorted order, chosen from a sample). A bucket is sorted and counted alone, by
-a worker process or here, and leaves its slice of the trie on disk; slices are joined in order
-(`joining`). Probabilities are then computed on memory-mapped files, whose pages are given back
-whenever they have grown too much. Buckets are independent, so they are also the unit of a cluster.
+Every position of the text goes, with its n-gram and the token before it, to the bucket of its n-gram
+(ranges in sorted order, chosen from a sample). A bucket is sorted and counted independently, by a
+worker process or here, and writes its slice of the trie to disk; slices are joined in order
+(`joining`). Probabilities are then computed on memory-mapped files, whose pages are released when
+they have grown too much. Buckets are independent, so they are also the unit of work on a cluster.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ from nextword.ngram.smoothing.plan import Planned
 Array = np.ndarray[Any, np.dtype[Any]]
 _CHUNK = 1 << 18  # ids read at a time
 _WORKER = 190_000_000  # bytes a worker process needs before it has any work
-_SAMPLES = 64  # per bucket, to choose the ranges
-PER_TASK = 1_000_000_000  # bytes a task of a cluster may use, where no limit is set
+_SAMPLES = 64  # samples per bucket, to choose the ranges
+PER_TASK = 1_000_000_000  # bytes a cluster task may use if no limit is set
 
 
 @dataclass(frozen=True)
 class Cut:
-    """How the text is divided."""
+    """The division of the text into buckets."""
 
     order: int
     vocab_size: int
-    splitters: Array  # int32 [buckets - 1, order]: the first n-gram of every bucket but the first
+    splitters: Array  # int32 [buckets - 1, order]: the first n-gram of every bucket except the first
     folder: Path
 
     @property
     def buckets(self) -> int:
-        """How many there are."""
+        """Number of buckets."""
         return len(self.splitters) + 1
 
     def records(self, bucket: int) -> Path:
-        """The file of a bucket's records: the word before, and the n-gram."""
+        """Return the file of a bucket's records: the token before, and the n-gram."""
         return self.folder / f"bucket-{bucket}.records"
 
     def slice(self, bucket: int) -> Path:
-        """The folder of a bucket's counts."""
+        """Return the folder of a bucket's counts."""
         return self.folder / f"bucket-{bucket}"
 
 
@@ -89,7 +89,7 @@ def fit(
 def _counted(
     ids: Array, vocab_size: int, order: int, adjusted: bool, budget: Budget
 ) -> Generator[Event, None, Cut]:
-    """Divide the text and count its buckets: here, or as tasks of a cluster."""
+    """Divide the text and count its buckets, here or as tasks on a cluster."""
     assert budget.scratch is not None
     memory = budget.memory or PER_TASK
     room = _room(memory, vocab_size, order)
@@ -107,7 +107,7 @@ def _counted(
 
 
 def _check(settings: NgramSettings, smoothing: object, within: str) -> None:
-    """What cannot be done bucket by bucket is refused before anything is read."""
+    """Raise a ConfigError for what cannot be done bucket by bucket, before anything is read."""
     estimation.check(settings)
     wrong = {
         f"'model.smoothing' {settings.smoothing}": not isinstance(smoothing, Planned),
@@ -118,24 +118,24 @@ def _check(settings: NgramSettings, smoothing: object, within: str) -> None:
     for name, found in wrong.items():
         if found:
             raise ConfigError(
-                f"{name} needs all counts in memory and does not go with {within}; leave one out"
+                f"{name} needs all counts in memory and does not work with {within}; remove one of them"
             )
 
 
 def _room(memory: int, vocab_size: int, order: int) -> int:
-    """Bytes left for work, besides the program and what grows with the vocabulary."""
+    """Return the bytes left for work, besides the program and what grows with the vocabulary."""
     taken = mapped.resident() + vocab_size * (40 + 8 * order)
     room = int(0.85 * memory) - taken
     if room < 24_000_000:
         raise ConfigError(
-            f"'train.memory' is {show_size(memory)}, of which the program and {vocab_size:,} words take "
-            f"{show_size(taken)}; give at least {show_size(int((taken + 30e6) / 0.85))}"
+            f"'train.memory' is {show_size(memory)}, but the program and {vocab_size:,} words take "
+            f"{show_size(taken)}; set at least {show_size(int((taken + 30e6) / 0.85))}"
         )
     return room
 
 
 def _workers(memory: int, room: int) -> tuple[int, int]:
-    """How many processes, and what each may use: none but this one where they would take the room."""
+    """Return the number of worker processes and the memory of each; just this one if memory is tight."""
     from nextword.ngram.fast.estimate import cores
 
     workers = min(cores(), room // (_WORKER + 100_000_000))
@@ -145,10 +145,10 @@ def _workers(memory: int, room: int) -> tuple[int, int]:
 def _divide(
     ids: Array, vocab_size: int, order: int, room: int, scratch: Path, least: int = 1
 ) -> Generator[Event, None, Cut]:
-    """Choose the ranges (at least so many) from a sample, then send every position to its bucket."""
+    """Choose the ranges (at least this many) from a sample, then send every position to its bucket."""
     from nextword.ngram.limited import kernels
 
-    cost = 4 * (order + 1) + 5 + 16 * (order - 1) + 32  # bytes a position needs while it is counted
+    cost = 4 * (order + 1) + 5 + 16 * (order - 1) + 32  # bytes per position while counting
     wanted = max(least, -(-len(ids) * cost // room))
     yield Stage(f"dividing the text into about {wanted} buckets", 2 * len(ids), "tokens")
     step = max(1, len(ids) // max(1, wanted * _SAMPLES))
@@ -170,7 +170,7 @@ def _divide(
 
 
 def _chunks(ids: Array, order: int) -> Iterator[tuple[int, Array]]:
-    """Pieces of the text with one word before and order-1 after, read from the file, not mapped."""
+    """Yield pieces of the text with one token before and order-1 after, read from the file, not mapped."""
     for first in range(0, len(ids), _CHUNK):
         low, high = max(first - 1, 0), min(first + _CHUNK + order - 1, len(ids))
         piece = _read(ids, low, high)
@@ -186,7 +186,7 @@ def _read(ids: Array, low: int, high: int) -> Array:
 
 
 def _append(cut: Cut, records: Array, buckets: Array) -> None:
-    """Write each record to the end of its bucket's file."""
+    """Append each record to its bucket's file."""
     order = np.argsort(buckets, kind="stable")
     edges = np.searchsorted(buckets[order], np.arange(cut.buckets + 1))
     sorted_records = records[order]
@@ -198,7 +198,7 @@ def _append(cut: Cut, records: Array, buckets: Array) -> None:
 
 
 def _jobs(cut: Cut, adjusted: bool) -> list[tuple[str, str, int, int, bool]]:
-    """For every bucket that holds anything the arguments of `count_bucket`."""
+    """Return the arguments of `count_bucket` for every nonempty bucket."""
     return [
         (str(cut.records(b)), str(cut.slice(b)), cut.order, cut.vocab_size, adjusted)
         for b in range(cut.buckets) if cut.records(b).exists()
@@ -208,7 +208,7 @@ def _jobs(cut: Cut, adjusted: bool) -> list[tuple[str, str, int, int, bool]]:
 def count_bucket(
     records_path: str, slice_path: str, order: int, vocab_size: int, adjusted: bool, keep: bool = False
 ) -> None:
-    """Sort and count one bucket; its records are removed when its slice is written, unless they are kept."""
+    """Sort and count one bucket; its records are deleted once its slice is written, unless kept."""
     from nextword.ngram.fast import kernels
     from nextword.ngram.fast.estimate import FlatCounts
     from nextword.ngram.limited import kernels as bucket_kernels

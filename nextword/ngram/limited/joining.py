@@ -1,7 +1,7 @@
-"""Slices of a count trie on disk, joined to one: neighbours may share the n-gram on their border.
+"""Join slices of a count trie on disk; neighbours may share the n-gram on their border.
 
-Where bucket b ends and the next begins inside the same n-gram, the two halves become one node:
-counts add up, different left neighbours are the union, extensions are counted once.
+If bucket b ends and the next begins inside the same n-gram, the two halves become one node:
+counts are added, distinct left neighbours are united, extensions are counted once.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Joined:
-    """What the joined counts are; the arrays are files."""
+    """The joined counts; the arrays are files."""
 
     order: int
     sizes: list[int]  # of each order
-    values: list[Path]  # of order 2 …: the counts that the smoothing uses, uint32
-    adjusted_1: Array  # how many different words stand before each word
+    values: list[Path]  # of order 2 …: the counts the smoothing uses, uint32
+    adjusted_1: Array  # number of distinct tokens before each token
     n_r: dict[int, Array]  # counts of counts of order 2 …
 
 
 def write_slice(
     folder: Path, found: FlatCounts, flat: Array, positions: Array, shape: Array, words: tuple[int, int]
 ) -> None:
-    """A bucket's levels, and what its borders need to be joined."""
+    """Write a bucket's levels, and what joining its borders needs."""
     folder.mkdir()
     order, adjusted = found.order, len(found.adjusted) > 0
     for n in range(2, order + 1):
@@ -71,14 +71,14 @@ def _widths(found: FlatCounts, n: int) -> Array:
 
 
 def _border_rows(shape: Array, n: int) -> tuple[int, int]:
-    """Up to which row the first n-gram of order n goes on, and from which the last one does."""
+    """Return where the first n-gram of order n ends, and where the last one starts, as rows."""
     begins = np.flatnonzero((shape & 15) < n)
     head = int(begins[1]) if len(begins) > 1 else len(shape)
     return head, int(begins[-1])
 
 
 class Slice:
-    """A slice as it was written."""
+    """A slice as written."""
 
     def __init__(self, folder: Path) -> None:
         border = json.loads((folder / "border.json").read_text())
@@ -86,11 +86,11 @@ class Slice:
         self.first, self.last = border["first"], border["last"]
 
     def read(self, name: str, kind: Any = np.uint32) -> Array:
-        """One of its arrays."""
+        """Return one of its arrays."""
         return np.fromfile(self.folder / name, kind)
 
     def shared_with(self, before: Slice) -> int:
-        """How many words the last n-gram before and the first here have in common."""
+        """Return how many tokens the last n-gram before and the first one here have in common."""
         for n, (a, b) in enumerate(zip(before.last, self.first, strict=True)):
             if a != b:
                 return n
@@ -98,7 +98,7 @@ class Slice:
 
 
 def join(scratch: Path, out: Path, buckets: int, order: int, vocab_size: int, adjusted: bool) -> Joined:
-    """Write the levels of the whole trie: words and children as they are kept, counts for the smoothing."""
+    """Write the levels of the whole trie: words and children as stored, counts for the smoothing."""
     slices = [Slice(scratch / f"bucket-{b}") for b in range(buckets) if (scratch / f"bucket-{b}").exists()]
     shared = [0, *(b.shared_with(a) for a, b in pairwise(slices))]
     sizes = [vocab_size] + [
@@ -128,7 +128,7 @@ def join(scratch: Path, out: Path, buckets: int, order: int, vocab_size: int, ad
     return Joined(order, sizes, values, adjusted_1, n_r)
 
 
-Merge = Callable[[int, int, int], int]  # (slice number, what was, what is) -> what becomes of both
+Merge = Callable[[int, int, int], int]  # (slice number, value before, value here) -> merged value
 
 
 def _sum(_: int, before: int, here: int) -> int:
@@ -136,7 +136,7 @@ def _sum(_: int, before: int, here: int) -> int:
 
 
 def _union(slices: list[Slice], n: int) -> Merge:
-    """Different left neighbours of an n-gram that lies in several slices; plain counts where START leads."""
+    """Merge distinct left neighbours of an n-gram in several slices; plain counts if it starts with START."""
     open_since: dict[str, Any] = {"at": -2, "set": None}
 
     def merge(b: int, before: int, here: int) -> int:
@@ -145,7 +145,7 @@ def _union(slices: list[Slice], n: int) -> Merge:
         if open_since["at"] != b - 1:
             open_since["set"] = slices[b - 1].read(f"before-last-{n}", np.int32)
         together = np.union1d(open_since["set"], slices[b].read(f"before-first-{n}", np.int32))
-        # It goes on past this slice only if this slice is nothing but this n-gram.
+        # It continues past this slice only if the slice holds nothing but this n-gram.
         open_since.update(at=b if slices[b].sizes[n - 1] == 1 else -2, set=together)
         return len(together)
 
@@ -158,7 +158,7 @@ def _without_shared(slices: list[Slice], shared: list[int], n: int) -> Iterator[
 
 
 def _merged(slices: list[Slice], shared: list[int], n: int, name: str, merge: Merge) -> Iterator[Array]:
-    """The values of level n; the last of a slice waits for what the next one adds to it."""
+    """Yield the values of level n; the last one of a slice waits for what the next slice adds to it."""
     waiting: int | None = None
     for b, (each, k) in enumerate(zip(slices, shared, strict=True)):
         piece = each.read(name)
@@ -175,7 +175,7 @@ def _merged(slices: list[Slice], shared: list[int], n: int, name: str, merge: Me
 
 
 def _join_widths(slices: list[Slice], shared: list[int], n: int, out: Path, sizes: list[int]) -> None:
-    """Where the extensions of every n-gram of order n start."""
+    """Write where the extensions of every n-gram of order n start."""
 
     def merge(b: int, before: int, here: int) -> int:
         return before + here - (n + 1 <= shared[b])

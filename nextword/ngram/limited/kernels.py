@@ -1,4 +1,4 @@
-"""Compiled parts of `buckets`: n-grams as records, and which bucket each belongs to."""
+"""Compiled parts of `buckets`: n-grams as records, and the bucket of each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _END = END
 
 
 def records(padded: Array, order: int, step: int, first: int) -> Array:
-    """The word before and the n-gram of the positions first, first+1, … that `step` divides."""
+    """Return the token before and the n-gram of the positions first, first+1, … that `step` divides."""
     count = len(padded) - order
     skip = -first % step
     found = np.zeros((max(0, -(-(count - skip) // step)), order + 1), dtype=np.int32)
@@ -24,7 +24,7 @@ def records(padded: Array, order: int, step: int, first: int) -> Array:
 
 @njit(cache=True, nogil=True)
 def _cut(padded, order, step, skip, found):  # type: ignore[no-untyped-def]
-    """After END a record holds zeros, so that equal n-grams are equal records."""
+    """Cut records; after END a record holds zeros, so that equal n-grams are equal records."""
     for i in range(len(found)):
         at = skip + i * step
         found[i, 0] = padded[at]
@@ -39,7 +39,7 @@ def _assign(rows, splitters, buckets):  # type: ignore[no-untyped-def]
     order = rows.shape[1] - 1
     for i in range(len(rows)):
         low, high = 0, len(splitters)
-        while low < high:  # how many splitters are not larger
+        while low < high:  # count the splitters that are not larger
             middle = (low + high) >> 1
             larger = False
             for n in range(order):
@@ -54,7 +54,7 @@ def _assign(rows, splitters, buckets):  # type: ignore[no-untyped-def]
 
 
 def assign(rows: Array, splitters: Array) -> Array:
-    """The bucket of each record."""
+    """Return the bucket of each record."""
     buckets = np.empty(len(rows), dtype=np.int64)
     _assign(rows, np.ascontiguousarray(splitters), buckets)
     return buckets
@@ -62,7 +62,7 @@ def assign(rows: Array, splitters: Array) -> Array:
 
 @njit(cache=True, nogil=True)
 def positions_of(rows, cursor, positions):  # type: ignore[no-untyped-def]
-    """Where each record's n-gram begins in the flat records, sorted by its first word."""
+    """Write where each record's n-gram starts in the flat records, sorted by its first token."""
     stride = rows.shape[1]
     for i in range(len(rows)):
         word = rows[i, 1]

@@ -1,7 +1,7 @@
-"""Arrays on disk that are worked on through a memory map, within a limit of resident memory.
+"""Process arrays on disk through a memory map, within a limit of resident memory.
 
-Mapped pages count as memory of the process until they are given back; what was written stays in
-the file. A chunk of contexts is computed, the resident memory is looked at, pages are given back.
+Mapped pages count as memory of the process until released; what was written stays in the file. After
+each chunk of contexts the resident memory is checked, and pages are released if necessary.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from nextword.ngram.smoothing.plan import Plan
 
 Array = np.ndarray[Any, np.dtype[Any]]
-_FEWEST, _MOST = 64, 1 << 16  # contexts computed between two looks at the memory
+_FEWEST, _MOST = 64, 1 << 16  # contexts computed between two memory checks
 
 
 class ArrayWriter:
-    """A one-dimensional .npy file that is written piece by piece."""
+    """A one-dimensional .npy file written piece by piece."""
 
     def __init__(self, path: Path, kind: Any, size: int) -> None:
         self._file = open(path, "wb")  # noqa: SIM115 - closed by __exit__
@@ -51,18 +51,18 @@ class ArrayWriter:
 
 
 class Maps:
-    """Memory-mapped arrays whose pages can be given back all at once."""
+    """Memory-mapped arrays whose pages can be released all at once."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._open: list[Any] = []
 
     def open(self, path: Path) -> Array:
-        """An existing .npy file."""
+        """Map an existing .npy file."""
         return self._keep(np.load(path, mmap_mode="r+"))
 
     def create(self, path: Path, kind: Any, size: int) -> Array:
-        """A new .npy file, to be filled."""
+        """Create and map a new .npy file."""
         if size == 0:
             with ArrayWriter(path, kind, 0):
                 return np.empty(0, dtype=kind)
@@ -74,23 +74,23 @@ class Maps:
         return array  # type: ignore[no-any-return]
 
     def tidy(self, always: bool = False) -> None:
-        """Give the pages back if the process has come near its limit."""
+        """Release the pages if the process is near its limit."""
         if always or resident() > self.limit:
             for array in self._open:
                 array._mmap.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
-        """Forget the arrays; files stay."""
+        """Drop the arrays; the files stay."""
         self.tidy(always=True)
         self._open.clear()
 
 
 def resident() -> int:
-    """Bytes of memory this process holds now."""
+    """Return the resident memory of this process in bytes."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * mmap.PAGESIZE
-    except OSError:  # not Linux: the most it ever held
+    except OSError:  # not Linux: use the peak
         import resource
 
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
@@ -99,7 +99,7 @@ def resident() -> int:
 
 
 def interpolated(counts: Joined, plan: Plan, out: Path, scratch: Path, memory: int) -> Iterator[Event]:
-    """Probabilities and weights by a plan, level by level, into the files of the run."""
+    """Compute probabilities and weights by a plan, level by level, into the files of the run."""
     np.save(out / "ngram-1.probs.npy", plan.unigrams.astype(np.float32))
     yield Stage(f"computing probabilities of {sum(counts.sizes):,} n-grams", sum(counts.sizes[1:]), "n-grams")
     done = 0
@@ -144,7 +144,7 @@ def _level(n: int, counts: Joined, plan: Plan, folders: tuple[Path, Path], memor
             before = resident()
             list(pool.map(lambda a, b: work(a, b, probs, gamma, new_links), edges[:-1], edges[1:]))
             first, grown = edges[-1], resident() - before
-            # As many at a time as bring in few pages compared with what there is room for.
+            # As many at a time as touch few pages compared with the available memory.
             if grown > spare // 4:
                 many = max(_FEWEST, many // 2)
             elif grown < spare // 16:
@@ -157,7 +157,7 @@ def _level(n: int, counts: Joined, plan: Plan, folders: tuple[Path, Path], memor
 
 
 def load(folder: Path, order: int, fallback: Fallback, in_memory: bool) -> Trie:
-    """The trie that was written; ``in_memory`` copies it, for a folder that will be removed."""
+    """Load the trie that was written; ``in_memory`` copies it, for a folder that will be removed."""
     trie = Trie.load(folder, order, fallback)
     if not in_memory:
         return trie

@@ -1,7 +1,7 @@
-"""Buckets counted by a Spark cluster: each bucket is a task, and its slice is the one counted here.
+"""Count buckets on a Spark cluster: each bucket is a task, and its slice equals the one counted here.
 
-MapReduce's plan for n-grams [Brants et al. 2007] with ranges instead of hashes, so that slices are joined in
-order as they are (`joining`). Driver and executors share the folder of the run; only file names travel.
+MapReduce for n-grams [Brants et al. 2007] with ranges instead of hashes, so that slices can be joined in
+order (`joining`). Driver and executors share the run folder; only file names are sent.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from typing import Any
 from nextword.core.errors import ConfigError, MissingPart, TrainingError
 from nextword.core.events import Event, Progress, Stage
 
-BUCKETS = 4  # at least so many for each task that runs at once, so that all of them have work to the end
-_LOOK = 0.5  # seconds between two looks at the tasks
+BUCKETS = 4  # minimum per concurrent task, so that all of them stay busy
+_LOOK = 0.5  # seconds between polls of the tasks
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
 Job = tuple[str, str, int, int, bool]  # the arguments of `buckets.count_bucket`
 
 
 @contextmanager
 def cluster(master: str) -> Iterator[Any]:
-    """A Spark context: the one that is running, or one of our own, which ends with the block.
+    """Yield a Spark context: the running one, or one of our own, which is stopped after the block.
 
-    ``master`` is Spark's: local[2], spark://host:7077, yarn, k8s://…; empty: as spark-submit was told, else
+    ``master`` is Spark's: local[2], spark://host:7077, yarn, k8s://…; empty: the one spark-submit set, else
     all processors of this machine.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about versions of pandas, which is not used here
+            warnings.simplefilter("ignore")  # about versions of pandas, which is unused here
             from pyspark import SparkConf, SparkContext
     except ImportError as error:
         raise MissingPart("pyspark", "spark", "'train.engine' spark") from error
@@ -42,11 +42,11 @@ def cluster(master: str) -> Iterator[Any]:
     if running is not None:
         yield running
         return
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # by spark-submit, which has its own master
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # by spark-submit, which sets its own master
     name = master or ("" if submitted else "local[*]")
     try:
         context = SparkContext(conf=_configured(SparkConf(), name))
-    except Exception as error:  # whatever Java says, pyspark and py4j hand on in classes of their own
+    except Exception as error:  # pyspark and py4j wrap Java's errors in their own classes
         raise ConfigError(_why(name, error)) from error
     try:
         yield context
@@ -55,7 +55,7 @@ def cluster(master: str) -> Iterator[Any]:
 
 
 def _configured(conf: Any, master: str) -> Any:
-    """Quiet, without a page of its own; on this machine alone nothing listens to others."""
+    """Configure Spark to be quiet and without its web page; locally nothing listens to the network."""
     conf = (conf.setMaster(master) if master else conf).setAppName("nextword")
     for key, value in _QUIET.items():
         conf = conf.setIfMissing(key, value)
@@ -71,17 +71,17 @@ def _why(master: str, error: Exception) -> str:
     reason = str(error).strip().split("\n")[0][:200]
     return (
         f"Spark could not be started with 'train.master' '{master}' ({reason}); it needs Java 17 or newer "
-        "(Debian: apt install default-jre-headless), and a master that can be reached"
+        "(Debian: apt install default-jre-headless), and a reachable master"
     )
 
 
 def parts(context: Any) -> int:
-    """How many buckets there should be at least."""
+    """Return the minimum number of buckets."""
     return BUCKETS * max(1, int(context.defaultParallelism))
 
 
 def count(context: Any, jobs: Sequence[Job]) -> Iterator[Event]:
-    """Count every bucket as a task of its own."""
+    """Count every bucket as a separate task."""
     yield Stage(f"counting the buckets on {context.master}", len(jobs), "buckets")
     if not jobs:
         return
@@ -100,7 +100,7 @@ def count(context: Any, jobs: Sequence[Job]) -> Iterator[Event]:
 
 
 def count_task(job: Job) -> int:
-    """Count one bucket. A task may be tried again, or twice at once: the first whole slice is taken."""
+    """Count one bucket. A task may be retried or run twice: the first complete slice is used."""
     from nextword.ngram.limited.buckets import count_bucket
 
     records, place, order, vocab_size, adjusted = job
@@ -112,7 +112,7 @@ def count_task(job: Job) -> int:
         os.rename(part, place)
     except OSError:
         shutil.rmtree(part, ignore_errors=True)
-        if not os.path.isdir(place):  # nobody else has done it
+        if not os.path.isdir(place):  # no other attempt has finished
             raise
         return 0
     os.unlink(records)
@@ -126,7 +126,7 @@ def _completed(context: Any) -> int:
 
 
 def _failed(error: Exception) -> str:
-    """The last line of what a task said, out of pages of the JVM."""
+    """Return the last line of a task's own error, from pages of JVM output."""
     lines = [line.strip() for line in str(error).split("\n")]
     said = [line for line in lines if "Error" in line and not line.startswith(("at ", "File "))]
     reason = (said[-1] if said else lines[0])[:200]

@@ -1,7 +1,7 @@
-"""Buckets counted by processes of this machine: as many at once as the memory limit leaves room for.
+"""Count buckets in processes on this machine: as many at once as the memory limit allows.
 
-Processes are started anew (spawn), never by fork: this one has threads. They leave Ctrl-C to this one, and
-end with it, however it ends.
+Processes are spawned, never forked: this one has threads. They leave Ctrl-C to this one, and end with it,
+however it ends.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def count(work: Callable[..., None], jobs: Sequence[tuple[Any, ...]], workers: int) -> Iterator[Event]:
-    """Call ``work`` for every job, in so many processes; in this one where that is less than two."""
+    """Call ``work`` for every job in this many processes; in this one if that is less than two."""
     yield Stage("counting the buckets", len(jobs), "buckets")
     if workers < 2 or len(jobs) < 2:
         for done, job in enumerate(jobs, start=1):
@@ -39,14 +39,14 @@ def count(work: Callable[..., None], jobs: Sequence[tuple[Any, ...]], workers: i
                 yield Progress(done)
         except BrokenProcessPool as error:
             raise TrainingError(
-                "a process that counted n-grams was killed, as the system does when memory is short; set a "
-                "smaller 'train.memory', which makes smaller buckets, and train again"
+                "a worker process was killed while counting n-grams, probably for lack of memory; "
+                "set a smaller 'train.memory', which makes smaller buckets, and train again"
             ) from error
 
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Processes that are started within the block never hear of Ctrl-C, not even while they begin."""
+    """Start processes within the block that ignore Ctrl-C from their first moment."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -55,9 +55,9 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def _prepare(parent: int) -> None:
-    """In a worker: the end of the process that started us is ours, too."""
+    """Tie a worker to its parent: it dies when the parent does."""
     prctl = getattr(ctypes.CDLL(None), "prctl", None)  # Linux
     if prctl is not None:
         prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-    if os.getppid() != parent:  # it ended while we began
+    if os.getppid() != parent:  # it ended while we started
         os._exit(1)

@@ -1,4 +1,4 @@
-"""What a smoothing gives: probabilities and backoff weights in float64, order by order."""
+"""The result of a smoothing: probabilities and backoff weights in float64, order by order."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Estimate:
-    """Probabilities of every n-gram seen, and the weight of the fallback in every context."""
+    """Probabilities of every seen n-gram, and the weight of the fallback in every context."""
 
     probs: list[Array]  # float64, one array per order
-    backoffs: list[Array]  # float64, one array for each order but the highest
+    backoffs: list[Array]  # float64, one array per order except the highest
     fallback: Fallback
     is_probability: bool = True
     notes: list[str] = field(default_factory=list)
 
     def trie(self, counts: CountTrie) -> Trie:
-        """As stored: float32."""
+        """Convert to the stored form: float32."""
         levels = []
         for n, level in enumerate(counts.levels):
             top = n == counts.order - 1
@@ -42,17 +42,17 @@ class Estimate:
 
 
 class Smoothing(Protocol):
-    """A way to give unseen words a probability."""
+    """A way to give unseen tokens a probability."""
 
     fallback: Fallback
 
     def estimate(self, counts: CountTrie, settings: NgramSettings, predictable_V: Array) -> Estimate:
-        """Turn counts into probabilities; `predictable_V` marks the words that can come next."""
+        """Turn counts into probabilities; `predictable_V` marks the tokens that can come next."""
         ...
 
 
 def predictable(vocab_size: int, closed: bool) -> Array:
-    """Which words can come next: never START; UNKNOWN only in an open vocabulary."""
+    """Return which tokens can come next: never START; UNKNOWN only in an open vocabulary."""
     mask_V = np.ones(vocab_size, dtype=bool)
     mask_V[START] = False
     mask_V[UNKNOWN] = not closed
@@ -60,27 +60,27 @@ def predictable(vocab_size: int, closed: bool) -> Array:
 
 
 def as_offsets(offsets: Array) -> Array:
-    """Offsets in the smallest unsigned type that holds them."""
+    """Convert offsets to the smallest unsigned type that holds them."""
     large = len(offsets) > 0 and int(offsets[-1]) >= 2**32
     return offsets.astype(np.uint64 if large else np.uint32)
 
 
 def widths(offsets: Array) -> Array:
-    """How many extensions each n-gram has."""
+    """Return the number of extensions of each n-gram."""
     return np.asarray(np.diff(offsets.astype(np.int64)), dtype=np.int64)
 
 
 def unigram_counts(level: CountLevel, predictable_V: Array, adjusted: bool = False) -> Array:
-    """Counts of the words that can come next; START is never one of them."""
+    """Return the counts of the tokens that can come next; START never can."""
     return np.where(predictable_V, level.adjusted if adjusted else level.counts, 0).astype(np.float64)
 
 
 def totals(counts: CountTrie, n: int, values: Array) -> Array:
-    """For every context of order n-1 the sum of `values` over its extensions of order n."""
+    """Sum `values` over the extensions of order n of every context of order n-1."""
     return np.bincount(counts.parents(n), weights=values, minlength=len(counts.levels[n - 2]))
 
 
 def share(part: Array, whole: Array, empty: float = 0.0) -> Array:
-    """part / whole, and `empty` where the whole is 0."""
+    """Return part / whole, and `empty` where the whole is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(whole > 0, part / whole, empty)

@@ -1,7 +1,7 @@
-"""Smoothings that take something from every count and mix in the shorter context.
+"""Smoothings that discount every count and mix in the shorter context.
 
-p(w | c) = u(w | c) + gamma(c) p(w | c without its first word): a subclass only says how much is
-taken. The walk down to the unigrams, and from there to the same share for every word, is here.
+p(w | c) = u(w | c) + gamma(c) p(w | c without its first token): a subclass only defines the discount.
+The recursion down to the unigrams, and from there to the uniform distribution, is here.
 (Chen and Goodman 1998, section 2.8)
 """
 
@@ -23,19 +23,19 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Interpolated:
-    """Absolute discounting (Ney, Essen and Kneser 1994): D from every count, and the common walk.
+    """Absolute discounting (Ney, Essen and Kneser 1994): D from every count, and the shared recursion.
 
-    With T(c) different words after c, u = (n - D(n)) / (n(c) + kinds T(c)), and gamma is the rest.
+    With T(c) distinct tokens after c, u = (n - D(n)) / (n(c) + kinds T(c)), and gamma is the rest.
     """
 
     fallback: Fallback = "shorter"
-    adjusted = False  # True: lower orders count different left neighbours (Kneser-Ney)
-    kinds = 0.0  # 1: every kind of word after a context counts as one new word (Witten-Bell)
+    adjusted = False  # True: lower orders count distinct left neighbours (Kneser-Ney)
+    kinds = 0.0  # 1: every distinct token after a context counts as one new token (Witten-Bell)
 
     def discounts(self, n: int, n_r: Array, settings: NgramSettings, small: list[int]) -> Array:
-        """D(0 … 3+) of order n, from how many n-grams were seen r times: D = n1 / (n1 + 2 n2).
+        """Return D(0 … 3+) of order n, from the number of n-grams seen r times: D = n1 / (n1 + 2 n2).
 
-        An order with too little text for that is added to `small`.
+        An order with too little text to estimate them is added to `small`.
         """
         n1, n2 = float(n_r[1]), float(n_r[2])
         if n1 <= 0 or n2 <= 0:
@@ -46,7 +46,7 @@ class Interpolated:
     def plan(
         self, counts_V: Array, n_r: Callable[[int], Array], settings: NgramSettings, predictable_V: Array
     ) -> Plan:
-        """Discounts order by order, for the kernels."""
+        """Return the discounts of every order, for the kernels."""
         small: list[int] = []
         D = [self.discounts(n, n_r(n), settings, small) for n in range(1, settings.order + 1)]
         return Plan(
@@ -60,7 +60,7 @@ class Interpolated:
         )
 
     def estimate(self, counts: CountTrie, settings: NgramSettings, predictable_V: Array) -> Estimate:
-        """Unigrams first; every higher order mixes in the one below."""
+        """Estimate the unigrams first; every higher order mixes in the one below."""
         small: list[int] = []
         links, thresholds = counts.links(), settings.per_order("prune")
         c = unigram_counts(counts.levels[0], predictable_V, self.adjusted and counts.order > 1)
@@ -71,7 +71,7 @@ class Interpolated:
             level, parents, contexts = counts.levels[n - 1], counts.parents(n), len(counts.levels[n - 2])
             c = (level.adjusted if self.adjusted and n < counts.order else level.counts).astype(np.float64)
             u, gamma = self.split(c, parents, contexts, self._discounts(n, c, counts, settings, small))
-            if thresholds[n - 1] > 0:  # what is dropped goes to the shorter context, as in lmplz
+            if thresholds[n - 1] > 0:  # the mass of dropped n-grams goes to the shorter context, as in lmplz
                 gamma = gamma + np.bincount(
                     parents, u * (level.counts <= thresholds[n - 1]), minlength=contexts
                 )
@@ -80,10 +80,10 @@ class Interpolated:
         return Estimate(probs, backoffs, self.fallback, notes=_too_small(small, settings))
 
     def unigrams(self, c: Array, D: Array, predictable_V: Array, unknown: str = "share") -> Array:
-        """p of every word without a context: what is taken goes in equal parts to all words.
+        """Return p of every token without context: the discounted mass is shared equally by all tokens.
 
-        An equal share is little for UNKNOWN, which stands for all words that were never seen;
-        Good-Turing gives it what words seen once have together, n1 / N.
+        An equal share is little for UNKNOWN, which stands for all tokens never seen; Good-Turing gives it
+        the total probability of tokens seen once, n1 / N.
         """
         u, gamma = self.split(c, np.zeros(len(c), dtype=np.int64), 1, D)
         p_V = np.asarray(u + gamma[0] * predictable_V / predictable_V.sum())
@@ -94,7 +94,7 @@ class Interpolated:
         return p_V
 
     def split(self, c: Array, parents: Array, contexts: int, D: Array) -> tuple[Array, Array]:
-        """u of every n-gram from the counts c, and gamma of every context."""
+        """Return u of every n-gram from the counts c, and gamma of every context."""
         taken = np.minimum(D[np.minimum(c, 3).astype(np.int64)], c)
         kinds = self.kinds * np.bincount(parents, weights=c > 0, minlength=contexts)
         total = np.bincount(parents, weights=c, minlength=contexts) + kinds
@@ -111,38 +111,38 @@ class Interpolated:
 
 
 class WittenBell(Interpolated):
-    """Witten-Bell (1991): a context that was followed by many different words expects new ones.
+    """Witten-Bell (1991): a context followed by many distinct tokens expects new ones.
 
-    gamma(c) = T(c) / (T(c) + n(c)), with T(c) the number of different words seen after c.
+    gamma(c) = T(c) / (T(c) + n(c)), with T(c) the number of distinct tokens seen after c.
     """
 
     kinds = 1.0
 
     def discounts(self, n: int, n_r: Array, settings: NgramSettings, small: list[int]) -> Array:
-        """Nothing is taken from single counts."""
+        """Return zeros: single counts are not discounted."""
         return np.zeros(4)
 
 
 class Absolute(Interpolated):
-    """Absolute discounting: the same D from every count of the text itself."""
+    """Absolute discounting: the same D from every raw count."""
 
 
 class KneserNey(Interpolated):
-    """Kneser-Ney (1995): a lower order counts in how many *different* contexts a word was seen."""
+    """Kneser-Ney (1995): a lower order counts in how many *distinct* contexts a token was seen."""
 
     adjusted = True
 
 
 class ModifiedKneserNey(KneserNey):
-    """Modified Kneser-Ney (Chen and Goodman 1998): own discounts for counts of 1, 2 and more."""
+    """Modified Kneser-Ney (Chen and Goodman 1998): separate discounts for counts of 1, 2 and more."""
 
     def discounts(self, n: int, n_r: Array, settings: NgramSettings, small: list[int]) -> Array:
-        """D(r) = r - (r+1) Y n_{r+1} / n_r with Y = n1 / (n1 + 2 n2). (their equation 26)"""
+        """Return D(r) = r - (r+1) Y n_{r+1} / n_r with Y = n1 / (n1 + 2 n2). (their equation 26)"""
         return modified_discounts(n, n_r, settings, small)
 
 
 def modified_discounts(n: int, n_r: Array, settings: NgramSettings, small: list[int]) -> Array:
-    """The three discounts of one order, or the fallback where the data is too small for them."""
+    """Return the three discounts of one order, or the fallback if the text is too small for them."""
     fallback = np.array([0.0, *settings.discounts])
     if np.any(n_r[1:4] <= 0):
         small.append(n)
@@ -157,7 +157,7 @@ def modified_discounts(n: int, n_r: Array, settings: NgramSettings, small: list[
 
 
 def as_lmplz_counts(n_r: Array, adjusted: int, plain: int) -> Array:
-    """Counts of counts with one n-gram entered by its plain instead of its adjusted count."""
+    """Return counts of counts with one n-gram counted by its plain instead of its adjusted count."""
     changed = n_r.copy()
     for value, change in ((adjusted, -1), (plain, +1)):
         if 0 < value < 5:
@@ -166,12 +166,12 @@ def as_lmplz_counts(n_r: Array, adjusted: int, plain: int) -> Array:
 
 
 def lmplz_last(counts: CountTrie) -> list[tuple[int, int]]:
-    """lmplz's quirk: the last n-gram of each lower order enters its statistics with its plain count.
+    """Reproduce lmplz's quirk: the last n-gram of each lower order is counted by its plain count.
 
-    Last means: by the last word, then the word before it, and so on, words in order of first
+    Last means: by the last token, then the token before it, and so on, tokens in order of first
     occurrence, as lmplz numbers them. Returns (adjusted, plain) for each order below the highest.
     """
-    # Extend the largest last word to the left by its largest predecessor, order by order.
+    # Extend the largest last token to the left by its largest predecessor, order by order.
     found: list[tuple[int, int]] = []
     words: list[int] = []
     for n in range(1, counts.order):
@@ -186,7 +186,7 @@ def lmplz_last(counts: CountTrie) -> list[tuple[int, int]]:
 
 
 def _largest_extension(counts: CountTrie, words: list[int], n: int) -> list[int]:
-    """The n-gram that ends in these words and has the largest word before them."""
+    """Return the n-gram that ends in these tokens and has the largest token before them."""
     if not words:
         return [int(np.flatnonzero(counts.levels[0].counts)[-1])]
     level = counts.levels[n - 1]
@@ -204,7 +204,7 @@ def _largest_extension(counts: CountTrie, words: list[int], n: int) -> list[int]
 
 
 def _node(counts: CountTrie, words: list[int]) -> int:
-    """The node of an n-gram that is known to be there."""
+    """Return the node of an n-gram known to exist."""
     node = words[0]
     for k, word in enumerate(words[1:], start=1):
         children = counts.levels[k - 1].children
@@ -215,7 +215,7 @@ def _node(counts: CountTrie, words: list[int]) -> int:
 
 
 def _too_small(orders: list[int], settings: NgramSettings) -> list[str]:
-    """One sentence for all orders whose discounts could not be estimated."""
+    """Return one note for all orders whose discounts could not be estimated."""
     if not orders:
         return []
     named = " and ".join(
@@ -223,5 +223,5 @@ def _too_small(orders: list[int], settings: NgramSettings) -> list[str]:
     )
     return [
         f"the text is too small or too regular to estimate the discounts of order {named}; "
-        f"'model.discounts' {settings.discounts} are used instead"
+        f"'model.discounts' {settings.discounts} is used instead"
     ]

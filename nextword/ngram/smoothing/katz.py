@@ -1,7 +1,7 @@
-"""Katz backoff (1987): Good-Turing tells how much of a small count to believe.
+"""Katz backoff (1987): Good-Turing says how much of a small count to trust.
 
-r* = (r+1) n_{r+1} / n_r for counts up to a limit k, scaled so that the mass taken equals what
-Good-Turing gives to the unseen; the rest of a context goes to the words not seen after it, in
+r* = (r+1) n_{r+1} / n_r for counts up to a limit k, scaled so that the discounted mass equals what
+Good-Turing gives to the unseen; the rest of a context goes to the tokens not seen after it, in
 proportion to the shorter context.
 """
 
@@ -17,16 +17,16 @@ from nextword.ngram.settings import NgramSettings
 from nextword.ngram.smoothing.estimate import Estimate, share, totals, unigram_counts
 
 Array = np.ndarray[Any, np.dtype[Any]]
-NEARLY_ALL = 1e-9  # so little mass on the unseen words of a context counts as none
+NEARLY_ALL = 1e-9  # less mass on the unseen tokens of a context counts as none
 
 
 class Katz:
-    """Discounted counts where seen; otherwise the shorter context, scaled to what is left."""
+    """Discounted counts for seen n-grams; otherwise the shorter context, scaled to the mass left."""
 
     fallback: Fallback = "shorter"
 
     def estimate(self, counts: CountTrie, settings: NgramSettings, predictable_V: Array) -> Estimate:
-        """Unigrams first, then every order on top of the one below."""
+        """Estimate the unigrams first, then every order from the one below."""
         notes: list[str] = []
         probs = [_unigrams(unigram_counts(counts.levels[0], predictable_V), predictable_V, settings, notes)]
         backoffs, links = [], counts.links()
@@ -34,16 +34,16 @@ class Katz:
             n_cw = counts.levels[n - 1].counts.astype(np.float64)
             parents, n_c = counts.parents(n), totals(counts, n, n_cw)
             below = probs[-1][links[n - 2]]
-            covered = totals(counts, n, below)  # by the shorter context, of the words seen here
+            covered = totals(counts, n, below)  # by the shorter context, of the tokens seen here
             d = good_turing(n, n_cw, settings.katz_limit, notes)[
                 np.minimum(n_cw, settings.katz_limit + 1).astype(int)
             ]
             seen = d * n_cw / n_c[parents]
             left = 1.0 - totals(counts, n, seen)
-            # No count small enough to discount: leave room for one more word (as SRILM does).
+            # No count is small enough to discount: leave room for one more token (as SRILM does).
             full = (left < NEARLY_ALL)[parents]
             seen = np.where(full, n_cw / (n_c[parents] + 1.0), seen)
-            # Every word was seen here: nothing to back off to, nothing to take.
+            # Every token was seen here: nothing to back off to, nothing to discount.
             complete = covered > 1.0 - NEARLY_ALL
             seen = np.where(complete[parents], n_cw / n_c[parents], seen)
             left = 1.0 - totals(counts, n, seen)
@@ -53,7 +53,7 @@ class Katz:
 
 
 def _unigrams(n_w: Array, predictable_V: Array, settings: NgramSettings, notes: list[str]) -> Array:
-    """Good-Turing over the words; what it takes goes in equal parts to the words never seen."""
+    """Apply Good-Turing to the unigrams; the discounted mass goes in equal parts to unseen tokens."""
     never = predictable_V & (n_w == 0)
     if not never.any():
         return np.asarray(n_w / n_w.sum())
@@ -65,7 +65,7 @@ def _unigrams(n_w: Array, predictable_V: Array, settings: NgramSettings, notes: 
 
 
 def good_turing(n: int, counts: Array, k: int, notes: list[str]) -> Array:
-    """d_0 … d_{k+1}: what share of a count of r is kept; 1 above the limit k."""
+    """Return d_0 … d_{k+1}: the share of a count of r that is kept; 1 above the limit k."""
     n_r = np.bincount(counts[counts <= k + 1].astype(np.int64), minlength=k + 2).astype(np.float64)
     d = np.ones(k + 2)
     while k >= 1:
@@ -80,6 +80,6 @@ def good_turing(n: int, counts: Array, k: int, notes: list[str]) -> Array:
                 return d
         k -= 1
     notes.append(
-        f"Good-Turing cannot discount the counts of {n}-grams in so small or regular a text; they are kept"
+        f"the text is too small or too regular for Good-Turing discounts of {n}-grams; none are applied"
     )
     return d

@@ -1,7 +1,7 @@
-"""Maximum likelihood: relative frequencies, nothing else. [XMU "Estimate based on frequencies"]
+"""Maximum likelihood: plain relative frequencies. [XMU "Estimate based on frequencies"]
 
-p(w | c) = n(c w) / n(c). A word not seen after c has probability 0, and a context that was not
-seen has no distribution at all: the model says so instead of inventing one.
+p(w | c) = n(c w) / n(c). A token not seen after c has probability 0, and an unseen context has no
+distribution at all: the model raises an error instead of inventing one.
 (On the slide's corpus n(love) = 3, so p(love) = 3/15, not the slide's 2/15.)
 """
 
@@ -22,7 +22,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def relative_frequencies(counts: CountTrie, predictable_V: Array) -> list[Array]:
-    """n(c w) / n(c) for every n-gram of every order."""
+    """Return n(c w) / n(c) for every n-gram of every order."""
     unigrams = unigram_counts(counts.levels[0], predictable_V)
     found = [unigrams / unigrams.sum()]
     for n in range(2, counts.order + 1):
@@ -32,20 +32,20 @@ def relative_frequencies(counts: CountTrie, predictable_V: Array) -> list[Array]
 
 
 class RelativeFrequencies:
-    """What the three have in common for the kernels: nothing is taken from any count."""
+    """The common plan of all three for the kernels: no count is discounted."""
 
     fallback: Fallback
     adjusted = False
     is_probability = True
 
     def weight(self, settings: NgramSettings) -> float | None:
-        """The backoff weight of every context; None: 0 where it was seen, 1 where not."""
+        """Return the backoff weight of every context; None: 0 if it was seen, 1 if not."""
         return None
 
     def plan(
         self, counts_V: Array, n_r: Callable[[int], Array], settings: NgramSettings, predictable_V: Array
     ) -> Plan:
-        """u = n(c w) / n(c), and nothing is left."""
+        """Return the plan u = n(c w) / n(c), with nothing left over."""
         return Plan(
             counts_V / counts_V.sum(),
             [NO_DISCOUNT] * settings.order,
@@ -62,11 +62,11 @@ class MaximumLikelihood(RelativeFrequencies):
     fallback: Fallback = "none"
 
     def weight(self, settings: NgramSettings) -> float | None:
-        """Nothing for unseen words."""
+        """Return 0: unseen tokens get nothing."""
         return 0.0
 
     def estimate(self, counts: CountTrie, settings: NgramSettings, predictable_V: Array) -> Estimate:
-        """Relative frequencies; the fallback has no weight."""
+        """Return relative frequencies; the fallback has no weight."""
         none = [np.zeros(len(level)) for level in counts.levels[:-1]]
         return Estimate(relative_frequencies(counts, predictable_V), none, self.fallback)
 
@@ -74,14 +74,14 @@ class MaximumLikelihood(RelativeFrequencies):
 class Backoff(RelativeFrequencies):
     """The slide's backoff: n(they love you) => n(love you). [XMU "Sparsity problems of n-gram models"]
 
-    Words are dropped only while the *context* is unseen; then relative frequencies. A seen context
-    gives nothing to words not seen after it, so every distribution sums to one.
+    Tokens are dropped only while the *context* is unseen; then relative frequencies apply. A seen context
+    gives nothing to tokens not seen after it, so every distribution sums to one.
     """
 
     fallback: Fallback = "shorter"
 
     def estimate(self, counts: CountTrie, settings: NgramSettings, predictable_V: Array) -> Estimate:
-        """Weight 0 behind a context that was seen, 1 behind one that was not."""
+        """Use weight 0 after a seen context, 1 after an unseen one."""
         weights = [
             1.0 - share(followers, followers)
             for followers in (
@@ -92,20 +92,20 @@ class Backoff(RelativeFrequencies):
 
 
 class Stupid(RelativeFrequencies):
-    """Stupid backoff (Brants et al. 2007): relative frequencies, times alpha for each word dropped.
+    """Stupid backoff (Brants et al. 2007): relative frequencies, times alpha for each token dropped.
 
-    A score, not a probability: it sums to more than one, and is marked wherever it is shown.
+    A score, not a probability: it sums to more than one, and is marked as such wherever it is shown.
     """
 
     fallback: Fallback = "shorter"
     is_probability = False
 
     def weight(self, settings: NgramSettings) -> float | None:
-        """alpha, always."""
+        """Return alpha, always."""
         return settings.alpha
 
     def estimate(self, counts: CountTrie, settings: NgramSettings, predictable_V: Array) -> Estimate:
-        """The same weight behind every context."""
+        """Use the same weight after every context."""
         weights = [np.full(len(level), settings.alpha) for level in counts.levels[:-1]]
         return Estimate(
             relative_frequencies(counts, predictable_V), weights, self.fallback, is_probability=False

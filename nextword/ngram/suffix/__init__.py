@@ -1,1 +1,1 @@
-"""The suffix array behind the unbounded n-gram: built, searched and walked."""
+"""The suffix array behind the unbounded n-gram: building, searching and walking."""

@@ -1,9 +1,9 @@
-"""A suffix array over words: every place of the text, sorted by the words that follow it.
+"""A suffix array over tokens: every place of the text, sorted by the tokens that follow it.
 
-All places where a phrase occurs are neighbours there, so that a phrase of any length is an interval, found by
-halving (Manber and Myers 1993), and so are its continuations: the unbounded n-gram (Liu et al. 2024,
-"Infini-gram"). Here are the arrays, the plain building and the plain searches; `suffix_kernels` and
-`suffix_search` are the compiled twins. [MAUSAM "external memory"]
+All places of a phrase are neighbours there, so that a phrase of any length is an interval, found by
+bisection (Manber and Myers 1993), and so are its continuations: the unbounded n-gram (Liu et al. 2024,
+"Infini-gram"). This file has the arrays, the plain construction and the plain searches; `suffix.kernels`
+and `suffix.search` are the compiled twins. [MAUSAM "external memory"]
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from nextword.core.errors import DamagedError
 from nextword.ngram.arrays import _map
 
 Array = np.ndarray[Any, np.dtype[Any]]
-MOST = 255  # `shared` is a byte: so many words or more
+MOST = 255  # `shared` is a byte: this many tokens or more
 STRIDE = 256
-_SAMPLE = 500_000  # suffixes that discounts are estimated from
-_ROWS = 4096  # windows of marks that are looked at together
-EVERY = 16  # one second word is kept for so many suffixes
+_SAMPLE = 500_000  # suffixes used to estimate discounts
+_ROWS = 4096  # windows of marks processed together
+EVERY = 16  # one second token is stored per this many suffixes
 _FILES = ("ids", "order", "shared", "starts", "marks", "seconds")
 
 
 @dataclass(frozen=True)
 class SuffixArray:
-    """The text and its places in the order of what stands there.
+    """The text and its places in sorted order.
 
-    A suffix is the words from a place to its END; equal ones stand in the order of the text.
-    ``shared[r]`` is how many words suffix r has in common with the one before it. In the interval of a phrase
-    of d words no number is below d, and d itself stands where the next word changes: counting it gives the
-    number of different next words. ``marks`` are running sums of that for every d up to `levels`.
+    A suffix is the tokens from a place to its END; equal ones are in text order. ``shared[r]`` is the
+    number of tokens suffix r has in common with the one before it. In the interval of a phrase of d tokens
+    no number is below d, and d itself marks where the next token changes: counting it gives the number of
+    distinct next tokens. ``marks`` are running sums of that for every d up to `levels`.
     """
 
     ids: Array  # int32: START w … END, sequence after sequence
     order: Array  # uint32: places
     shared: Array  # uint8
-    starts: Array  # int64, V+1: where the bucket of each first word begins
-    marks: Array  # uint32 [levels, one more than strides]
-    seconds: Array  # int32: the second word of every 16th suffix, where searches in large buckets begin
+    starts: Array  # int64, V+1: where the bucket of each first token starts
+    marks: Array  # uint32 [levels, strides + 1]
+    seconds: Array  # int32: second token of every 16th suffix, where searches in large buckets start
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -56,17 +56,17 @@ class SuffixArray:
 
     @property
     def levels(self) -> int:
-        """Phrases of up to so many words have marks."""
+        """Phrases of up to this many tokens have marks."""
         return len(self.marks)
 
     def named(self) -> dict[str, Array]:
-        """File name -> array."""
+        """Map file names to arrays."""
         return {f"unbounded.{name}.npy": getattr(self, name).reshape(-1) for name in _FILES}
 
     # -- searches -------------------------------------------------------------------------
 
     def words_at(self, ranks: Array, depth: Array | int) -> Array:
-        """The word `depth` words into each of these suffixes."""
+        """Return the token at `depth` in each of these suffixes."""
         at = self.order[ranks].astype(np.int64) + depth
         if at.size and int(at.max()) >= len(self.ids):
             raise damaged()
@@ -74,7 +74,7 @@ class SuffixArray:
         return words
 
     def extend(self, low: Array, high: Array, depth: int, words: Array) -> tuple[Array, Array]:
-        """Intervals of phrases of `depth` words -> of those with one more word; empty where there is none."""
+        """Extend intervals of phrases of `depth` tokens by one token; empty where there is none."""
         first = self._bound(low, high, depth, words)
         found = first < high
         found[found] = self.words_at(first[found], depth) == words[found]
@@ -83,7 +83,7 @@ class SuffixArray:
         return first, last
 
     def _bound(self, low: Array, high: Array, depth: int, words: Array) -> Array:
-        """The first suffix of each interval whose word at `depth` is not smaller."""
+        """Return the first suffix of each interval whose token at `depth` is not smaller."""
         low, high = low.astype(np.int64), high.astype(np.int64)
         while (going := np.flatnonzero(low < high)).size:
             middle = (low[going] + high[going]) >> 1
@@ -93,11 +93,11 @@ class SuffixArray:
         return low
 
     def extend_one(self, low: int, high: int, depth: int, word: int) -> tuple[int, int]:
-        """`extend` for one phrase of any length."""
+        """Call `extend` for one phrase of any length."""
         return self._between(low, high, word, lambda r: self._word(self._place(r) + depth))
 
     def locate(self, first: int, last: int, word: int) -> tuple[int, int]:
-        """The interval of the words ``first … last-1`` of the text itself, followed by `word`."""
+        """Return the interval of the tokens ``first … last-1`` of the text itself, followed by `word`."""
         phrase = [*self.ids[first:last].tolist(), word]
         if not 0 <= phrase[0] < self.vocab_size:
             raise damaged()
@@ -126,12 +126,12 @@ class SuffixArray:
     # -- what follows ---------------------------------------------------------------------
 
     def kinds(self, low: Array, high: Array, depth: int) -> Array:
-        """How many different words follow each phrase of `depth` words, at most `levels`."""
+        """Return the number of distinct tokens after each phrase of `depth` tokens, at most `levels`."""
         inside = high > low
         return np.where(inside, 1 + self._sums(depth, high) - self._sums(depth, np.minimum(low + 1, high)), 0)
 
     def _sums(self, depth: int, ends: Array) -> Array:
-        """How many suffixes before each rank share just `depth` words with the one before them."""
+        """Return how many suffixes before each rank share exactly `depth` tokens with their predecessor."""
         found: Array = self.marks[depth - 1, ends // STRIDE].astype(np.int64)
         steps, top = np.arange(STRIDE), max(len(self.shared) - 1, 0)
         for a in range(0, len(ends), _ROWS):
@@ -141,7 +141,7 @@ class SuffixArray:
         return found
 
     def followers(self, low: int, high: int, depth: int) -> tuple[Array, Array]:
-        """The words that follow a phrase of `depth` words, rising, and how often each does."""
+        """Return the tokens that follow a phrase of `depth` tokens, in increasing order, and their counts."""
         if low >= high:
             raise damaged()
         if depth < MOST:
@@ -158,12 +158,12 @@ class SuffixArray:
         return words, np.diff(np.append(heads, high))
 
     def counts_of_counts(self, longest: int) -> list[tuple[int, int]]:
-        """How many phrases of 1, 2, … words occur once, and how many twice, in a sample of the suffixes."""
+        """Count the phrases of 1, 2, … tokens that occur once, and twice, in a sample of the suffixes."""
         ranks = np.arange(0, len(self), max(1, len(self) // _SAMPLE))
         after = [self.shared[np.minimum(ranks + j, len(self) - 1)] for j in range(3)]
         for j in (1, 2):
             after[j] = np.where(ranks + j < len(self), after[j], 0)
-        found, whole = [], np.ones(len(ranks), dtype=bool)  # of the suffixes, those with so many words
+        found, whole = [], np.ones(len(ranks), dtype=bool)  # suffixes with at least this many tokens
         for n in range(1, longest + 1):
             if n > 1:
                 whole[whole] = self.words_at(ranks[whole], n - 2) != END
@@ -174,7 +174,7 @@ class SuffixArray:
 
 
 def damaged() -> DamagedError:
-    """What is raised where numbers read from a file point outside the arrays."""
+    """Return the error for numbers from a file that point outside the arrays."""
     return DamagedError("the arrays of the unbounded n-gram point outside the text; train the run again")
 
 
@@ -191,15 +191,15 @@ def build(ids: Array, vocab_size: int, levels: int) -> SuffixArray:
 
 
 def seconds(ids: Array, order: Array) -> Array:
-    """The second word of every 16th suffix."""
+    """Return the second token of every 16th suffix."""
     found: Array = ids[np.minimum(order[::EVERY].astype(np.int64) + 1, len(ids) - 1)]
     return found
 
 
 def sort_plain(ids: Array) -> Array:
-    """Places by prefix doubling: ranks by one word, then by two, four, … until all differ.
+    """Sort places by prefix doubling: ranks by one token, then by two, four, … until all differ.
 
-    Every END has its own rank, by its place: nothing behind it is ever compared, and ties go by place.
+    Every END has its own rank, by its place: nothing after it is ever compared, and ties are sorted by place.
     """
     n = len(ids)
     keys = ids.astype(np.int64) * (n + 1)
@@ -217,7 +217,7 @@ def sort_plain(ids: Array) -> Array:
 
 
 def share_plain(ids: Array, order: Array) -> Array:
-    """How many words each suffix shares with the one before it, END included, at most `MOST`."""
+    """Return how many tokens each suffix shares with the one before it, END included, at most `MOST`."""
     shared = np.zeros(len(ids), dtype=np.uint8)
     going = np.arange(1, len(ids))
     for depth in range(MOST):
@@ -240,14 +240,14 @@ def _marks_plain(shared: Array, levels: int) -> Array:
 
 
 def strides(n: int) -> int:
-    """How many blocks of `STRIDE` suffixes there are."""
+    """Return the number of blocks of `STRIDE` suffixes."""
     return -(-n // STRIDE)
 
 
 def finished(
     ids: Array, order: Array, shared: Array, starts: Array, marks: Array, words: Array | None = None
 ) -> SuffixArray:
-    """The arrays, read-only from now on, as they are when they come from a file."""
+    """Return the arrays, read-only from now on, as when they come from a file."""
     arrays = [ids.view(), order, shared, starts.astype(np.int64), marks]
     arrays.append(seconds(ids, order) if words is None else words)
     for array in arrays:
@@ -259,7 +259,7 @@ def finished(
 
 
 def load(folder: Path, vocab_size: int, levels: int) -> SuffixArray:
-    """Memory-map the arrays of a run: shapes are checked now, places when they are used."""
+    """Memory-map the arrays of a run; shapes are checked now, places when used."""
     paths = {name: folder / f"unbounded.{name}.npy" for name in _FILES}
     ids = _map(paths["ids"], ("<i4",))
     n = len(ids)
@@ -268,8 +268,8 @@ def load(folder: Path, vocab_size: int, levels: int) -> SuffixArray:
     starts = np.array(_map(paths["starts"], ("<i8",), vocab_size + 1))
     marks = _map(paths["marks"], ("<u4",), levels * (strides(n) + 1)).reshape(levels, -1)
     if not n or int(ids[-1]) != END:
-        raise DamagedError(f"{paths['ids']} does not end with the end of a sequence; train the run again")
+        raise DamagedError(f"{paths['ids']} does not end with END; train the run again")
     if starts[0] != 0 or starts[-1] != n or np.any(np.diff(starts) < 0):
-        raise DamagedError(f"{paths['starts']} does not fit a text of {n:,} ids; train the run again")
+        raise DamagedError(f"{paths['starts']} does not match a text of {n:,} ids; train the run again")
     words = np.asarray(_map(paths["seconds"], ("<i4",), -(-n // EVERY)))
     return finished(np.asarray(ids), np.asarray(order), np.asarray(shared), starts, np.asarray(marks), words)

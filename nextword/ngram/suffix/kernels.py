@@ -1,10 +1,10 @@
-"""Compiled building of a suffix array over words: buckets, packed keys, then prefix doubling.
+"""Compiled construction of a suffix array over tokens: buckets, packed keys, then prefix doubling.
 
-Positions are put into buckets by their first word and each bucket is sorted by keys of several words at a
-time, as in `kernels`; what is still equal after many words (copied documents) is sorted by the ranks of
+Positions are put into buckets by their first token and each bucket is sorted by keys of several tokens at
+a time, as in `kernels`; what is still equal after many tokens (copied documents) is sorted by the ranks of
 the suffixes further on (Larsson and Sadakane 1999), so that copies cannot make the work quadratic.
-A suffix ends at END; suffixes that are equal up to there stand in the order of the text.
-The plain twin is `suffix.sort_plain`; a test compares them.
+A suffix ends at END; suffixes that are equal up to there are in text order.
+The plain twin is `suffix.array.sort_plain`; a test compares them.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from nextword.core.contracts import END
 from nextword.ngram.fast.kernels import _BLOCK, _DIGIT, _RADIX_FROM, _quick, _radix
 
 _END = END
-_OPEN = 255  # in `shared` while sorting: equal to the suffix before it so far, and both go on
-_MOST = 255  # in the result: so many words in common, or more
-DEEP = 96  # so many words are looked at before ranks take over
-STRIDE = 256  # one mark for so many suffixes
+_OPEN = 255  # in `shared` while sorting: equal to the suffix before it so far, and both continue
+_MOST = 255  # in the result: this many tokens in common, or more
+DEEP = 96  # tokens compared before ranks take over
+STRIDE = 256  # suffixes per mark
 
 
 @njit(cache=True, nogil=True)
 def _make_keys(  # type: ignore[no-untyped-def]
     ids, positions, first, m, depth, width, bits, keys, places, windows
 ):
-    """Keys of the `width` words that follow the first `depth`; after END there is nothing."""
+    """Make keys of the `width` tokens that follow the first `depth`; after END there is nothing."""
     shift = np.uint64(bits)
     end = len(ids) - 1
     for block in range(0, m, _BLOCK):
         rows = min(_BLOCK, m - block)
-        for i in range(rows):  # first only fetch: no branches, so that cache misses overlap
+        for i in range(rows):  # fetch first, without branches, so that cache misses overlap
             at = np.int64(positions[first + block + i])
             places[block + i] = at
             for j in range(width):
@@ -49,7 +49,7 @@ def _make_keys(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _words_to_end(key, width, bits):  # type: ignore[no-untyped-def]
-    """How many words of a key there are up to and with END; 0 if it has none."""
+    """Return the number of tokens of a key up to and including END; 0 if it has none."""
     mask = np.uint64((1 << bits) - 1)
     for j in range(width):
         if (key >> np.uint64(bits * (width - 1 - j))) & mask == np.uint64(_END):
@@ -61,7 +61,7 @@ def _words_to_end(key, width, bits):  # type: ignore[no-untyped-def]
 def _sort_keys(  # type: ignore[no-untyped-def]
     shared, first, m, depth, width, bits, keys, places, keys2, places2, stack, buckets
 ):
-    """Sort m suffixes, equal in `depth` words, by their keys; what neighbours share; how many stay open?"""
+    """Sort m suffixes, equal in `depth` tokens, by key; set `shared`; return how many stay open."""
     if m >= _RADIX_FROM:
         _radix(keys, places, m, bits * width, keys2, places2, buckets)
     else:
@@ -94,7 +94,7 @@ def _sort_keys(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _by_position(keys, places, a, b, stack):  # type: ignore[no-untyped-def]
-    """Equal suffixes in the order of the text; their keys (all the same, and used up) are written over."""
+    """Sort equal suffixes by text order; their keys (all the same, and no longer needed) are overwritten."""
     key = keys[a]
     for i in range(a, b):
         keys[i] = places[i]
@@ -104,14 +104,14 @@ def _by_position(keys, places, a, b, stack):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def reach(bits):  # type: ignore[no-untyped-def]
-    """How many words are looked at before ranks take over: the first, and then whole keys."""
+    """Return how many tokens are compared before ranks take over: the first, and then whole keys."""
     width = 64 // bits
     return 1 + width * ((DEEP - 1 + width - 1) // width)
 
 
 @njit(cache=True, nogil=True)
 def _pair(ids, positions, shared, r, depth, deep):  # type: ignore[no-untyped-def]
-    """Sort two suffixes, equal in `depth` words, word by word; 1 if they are equal in `deep` words."""
+    """Sort two suffixes, equal in `depth` tokens, token by token; return 1 if equal in `deep` tokens."""
     a, b = np.int64(positions[r]), np.int64(positions[r + 1])
     while depth < deep and ids[a + depth] == ids[b + depth]:
         depth += 1
@@ -131,9 +131,9 @@ def _pair(ids, positions, shared, r, depth, deep):  # type: ignore[no-untyped-de
 
 @njit(cache=True, nogil=True)
 def scatter(ids, bits, low, high, starts, positions, keys):  # type: ignore[no-untyped-def]
-    """Positions of the words low … high-1, bucket by bucket, and the key of the words after each.
+    """Write the positions of the tokens low … high-1 by bucket, and the key of the tokens after each.
 
-    The text is read backwards: then the key of a place is that of the next one, moved on by a word.
+    The text is read backwards: the key of a place is that of the next one, shifted by a token.
     """
     width = 64 // bits
     shift, top = np.uint64(bits), np.uint64(bits * (width - 1))
@@ -153,9 +153,9 @@ def scatter(ids, bits, low, high, starts, positions, keys):  # type: ignore[no-u
 
 @njit(cache=True, nogil=True)
 def sort_buckets(ids, bits, low, high, starts, positions, shared, keys):  # type: ignore[no-untyped-def]
-    """Sort the buckets of the words low … high-1 by up to `DEEP` words; how many suffixes stay open?
+    """Sort the buckets of the tokens low … high-1 by up to `DEEP` tokens; return how many stay open.
 
-    `keys` are those of `scatter`, and are used up.
+    `keys` are those of `scatter`, and are overwritten.
     """
     largest = 1
     for word in range(low, high):
@@ -167,7 +167,7 @@ def sort_buckets(ids, bits, low, high, starts, positions, shared, keys):  # type
     stack, buckets = np.empty((64, 2), np.int64), np.empty(1 << _DIGIT, np.int64)
     width = 64 // bits
     windows = np.empty((_BLOCK, width), np.int32)
-    todo = np.empty((DEEP + 2, 3), np.int64)  # ranges whose open groups are to be sorted, and from which word
+    todo = np.empty((DEEP + 2, 3), np.int64)  # ranges whose open groups must be sorted, from which token
     left, deep = 0, reach(bits)
     for word in range(low, high):
         a, b = starts[word], starts[word + 1]
@@ -184,7 +184,7 @@ def sort_buckets(ids, bits, low, high, starts, positions, shared, keys):  # type
             continue
         todo[0, 0], todo[0, 1], todo[0, 2] = a, b, 1 + width
         levels = 1
-        while levels > 0:  # depth first: what was just sorted is still near
+        while levels > 0:  # depth first: what was just sorted is still cached
             r, end, depth = todo[levels - 1, 0], todo[levels - 1, 1], todo[levels - 1, 2]
             if r >= end:
                 levels -= 1
@@ -211,7 +211,7 @@ def sort_buckets(ids, bits, low, high, starts, positions, shared, keys):  # type
 
 @njit(cache=True, nogil=True)
 def rank(positions, shared, first, last, ranks):  # type: ignore[no-untyped-def]
-    """Where each suffix stands; suffixes that are equal so far all stand where their first one does."""
+    """Rank the suffixes; those that are equal so far all get the rank of their first one."""
     head = first
     while head > 0 and shared[head] == _OPEN:
         head -= 1
@@ -223,7 +223,7 @@ def rank(positions, shared, first, last, ranks):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def double(positions, shared, ranks, depth):  # type: ignore[no-untyped-def]
-    """Sort what is equal in `depth` words by the rank of the suffix `depth` words on; then twice as far."""
+    """Sort what is equal in `depth` tokens by the rank of the suffix `depth` tokens on; double `depth`."""
     groups, largest = 0, 1
     r, n = 0, len(positions)
     while r < n:
@@ -267,7 +267,7 @@ def double(positions, shared, ranks, depth):  # type: ignore[no-untyped-def]
         more = 0
         for g in range(groups):
             a, b = np.int64(todo[g, 0]), np.int64(todo[g, 1])
-            while a < b:  # parts of the group that are still equal have one rank
+            while a < b:  # parts of the group that are still equal share a rank
                 last = a + 1
                 while last < b and ranks[positions[last]] == ranks[positions[a]]:
                     last += 1
@@ -283,7 +283,7 @@ def double(positions, shared, ranks, depth):  # type: ignore[no-untyped-def]
 def _split(  # type: ignore[no-untyped-def]
     positions, ranks, first, last, depth, keys, keys2, places, places2, stack, buckets
 ):
-    """Sort one group by the ranks further on, and give its parts new ranks; return how many stay equal."""
+    """Sort one group by the ranks further on, give its parts new ranks, and return how many stay equal."""
     m = last - first
     for i in range(m):
         places[i] = positions[first + i]
@@ -305,7 +305,7 @@ def _split(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def share_deep(ids, positions, shared, first, last, depth):  # type: ignore[no-untyped-def]
-    """Count the common words of neighbours that were sorted by ranks, up to the most a byte holds."""
+    """Count the common tokens of neighbours that were sorted by ranks, up to the most a byte holds."""
     for r in range(max(first, 1), last):
         if shared[r] == _OPEN:
             a, b = np.int64(positions[r - 1]), np.int64(positions[r])
@@ -319,7 +319,7 @@ def share_deep(ids, positions, shared, first, last, depth):  # type: ignore[no-u
 
 @njit(cache=True, nogil=True)
 def mark(shared, first, last, marks):  # type: ignore[no-untyped-def]
-    """Into marks[d-1, j+1]: how many of the j-th `STRIDE` suffixes share just d words with the one before."""
+    """Set marks[d-1, j+1]: how many of the j-th `STRIDE` suffixes share exactly d tokens with the last."""
     levels = marks.shape[0]
     for j in range(first, last):
         for r in range(j * STRIDE, min((j + 1) * STRIDE, len(shared))):

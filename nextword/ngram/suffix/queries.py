@@ -1,8 +1,8 @@
-"""Compiled walks along a stream of words: longest matches, counts and probabilities.
+"""Compiled walks along a stream of tokens: longest matches, counts and probabilities.
 
-A stream is searched block by block and length by length: within one length no word waits for another. Only
-matches longer than the levels are followed word by word. The plain twin is `suffix_walk`; a test compares
-them. Every place read from a file is checked against the text before it is used.
+A stream is searched block by block and length by length: within one length no token waits for another.
+Only matches longer than the levels are followed token by token. The plain twin is `suffix.walk`; a test
+compares them. Every place read from a file is checked against the text before use.
 """
 
 # ruff: noqa: ANN001, ANN201, ANN202 - numba finds the types of its kernels
@@ -21,7 +21,7 @@ _MOST = 255
 
 @njit(cache=True, nogil=True)
 def _last(ids, order, shared, start, end, depth, word):  # type: ignore[no-untyped-def]
-    """Where the suffixes with `word` after `depth` words end; `start` is the first of them."""
+    """Return where the suffixes with `word` after `depth` tokens end; `start` is the first of them."""
     r = start + 1
     if depth < _MOST:
         while r < end and r - start < _NEAR and shared[r] > depth:
@@ -33,7 +33,7 @@ def _last(ids, order, shared, start, end, depth, word):  # type: ignore[no-untyp
 
 @njit(cache=True, nogil=True)
 def _bound(ids, order, low, high, depth, word):  # type: ignore[no-untyped-def]
-    """The first suffix of an interval whose word after `depth` words is not smaller."""
+    """Return the first suffix of an interval whose token after `depth` tokens is not smaller."""
     top = len(ids) - 1
     while low < high:
         middle = (low + high) >> 1
@@ -46,7 +46,7 @@ def _bound(ids, order, low, high, depth, word):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _compare(ids, at, first, last, word):  # type: ignore[no-untyped-def]
-    """-1, 0, 1: the text at a place against the words first … last-1 of the text and then `word`."""
+    """Compare the text at a place with the tokens first … last-1 of the text and then `word`: -1, 0, 1."""
     n = len(ids)
     for j in range(last - first + 1):
         if at + j >= n:
@@ -60,7 +60,7 @@ def _compare(ids, at, first, last, word):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _locate(ids, order, starts, first, last, word):  # type: ignore[no-untyped-def]
-    """The interval of the words first … last-1 of the text, followed by `word`."""
+    """Return the interval of the tokens first … last-1 of the text, followed by `word`."""
     low, high = starts[ids[first]], starts[ids[first] + 1]
     end = high
     while low < high:
@@ -90,7 +90,7 @@ def _count_equal(shared, first, last, depth):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _kinds(ids, order, shared, marks, low, high, depth):  # type: ignore[no-untyped-def]
-    """How many different words follow the phrase of `depth` words whose interval is low … high-1."""
+    """Return how many distinct tokens follow the phrase of `depth` tokens with interval low … high-1."""
     if depth >= _MOST:
         count, r = 0, low
         while r < high:
@@ -109,9 +109,9 @@ def _kinds(ids, order, shared, marks, low, high, depth):  # type: ignore[no-unty
 
 @njit(cache=True, nogil=True)
 def _longest(ids, order, shared, starts, low, high, length, levels, word):  # type: ignore[no-untyped-def]
-    """The longest match after `word`, given the longest before it (longer than the levels) and that
-    ``levels`` words of it followed by `word` are in the text: its interval, its length, and how many
-    words of the text followed the whole match with `word`; a length of -1 says that the file is damaged.
+    """Return the longest match after `word`, given the longest before it (longer than the levels) and that
+    ``levels`` tokens of it followed by `word` are in the text: its interval, its length, and how many
+    tokens of the text followed the whole match with `word`; a length of -1 means that the file is damaged.
     """
     n = len(ids)
     top = np.int64(order[low])
@@ -135,7 +135,7 @@ def _longest(ids, order, shared, starts, low, high, length, levels, word):  # ty
 
 @njit(cache=True, nogil=True)
 def _locate_kept(ids, order, starts, at, length, kept, word):  # type: ignore[no-untyped-def]
-    """The interval of the last `kept` words of the match of `length` words at a place, and then `word`."""
+    """Return the interval of the last `kept` tokens of the match of `length` tokens at a place and `word`."""
     first = at + length - kept
     if ids[first] < 0 or ids[first] >= len(starts) - 1:
         return np.int64(0), np.int64(0)
@@ -162,10 +162,10 @@ def settle(  # type: ignore[no-untyped-def]
     totals,
     hits,
 ):
-    """Walk over a block whose intervals are there: longest matches, counts, probabilities; False if damaged.
+    """Walk over a block with known intervals: longest matches, counts, probabilities; False if damaged.
 
-    ``low[k, i]``, ``high[k, i]``: the interval of the last k words after i words, k up to one more than the
-    levels. ``long``: low, high and length of the longest match before the block, and after it on return.
+    ``low[k, i]``, ``high[k, i]``: the interval of the last k tokens after i tokens, k up to one more than
+    the levels. ``long``: low, high and length of the longest match before the block, and after it on return.
     ``weights``: Witten-Bell's share of a new kind, 1 for the counts alone, then the discount of each level.
     """
     levels = len(marks)
@@ -209,7 +209,7 @@ def settle(  # type: ignore[no-untyped-def]
         for k in range(1, min(length, levels) + 1):
             c, d = low[k, i], high[k, i]
             n = high[k + 1, i + 1] - low[k + 1, i + 1]
-            if c >= d:  # a longer match without its shorter ones
+            if c >= d:  # a longer match without the shorter ones
                 return False
             share, discount = _kinds(ids, order, shared, marks, c, d, k), weights[1 + k]
             chance = (n - discount * (n > 0) + (kind + discount) * share * chance) / (d - c + kind * share)
@@ -242,7 +242,7 @@ def walk(  # type: ignore[no-untyped-def]
     totals,
     hits,
 ):
-    """Search the words first … last-1 of a stream; ``low``, ``high`` and ``long`` carry the state."""
+    """Search the tokens first … last-1 of a stream; ``low``, ``high`` and ``long`` carry the state."""
     levels = len(marks)
     work = np.empty((9, BLOCK), np.int64)
     for block in range(first, last, BLOCK):

@@ -1,7 +1,7 @@
-"""Compiled searches in a suffix array: many intervals are narrowed together, so that cache misses overlap.
+"""Compiled searches in a suffix array: many intervals are narrowed at once, so that cache misses overlap.
 
-The plain twin is `suffix.SuffixArray.extend`; a test compares them. Every place read from a file is checked
-against the text before it is used.
+The plain twin is `suffix.array.SuffixArray.extend`; a test compares them. Every place read from a file is
+checked against the text before use.
 """
 
 # ruff: noqa: ANN001, ANN201, ANN202 - numba finds the types of its kernels
@@ -15,16 +15,16 @@ from nextword.ngram.suffix.array import EVERY
 
 _END, _START, _EVERY = END, START, EVERY
 _MOST = 255
-BLOCK = 2048  # searches that go on together
-_ROUNDS = 3  # of halving, before finished searches are taken out
-_NEAR = 32  # so far the end of an interval is looked for step by step
+BLOCK = 2048  # searches in parallel
+_ROUNDS = 3  # bisection steps before finished searches are removed
+_NEAR = 32  # the end of an interval is searched linearly this far
 
 
 @njit(cache=True, nogil=True)
 def _halve(ids, order, depth, going, base, size, wanted, place, found):  # type: ignore[no-untyped-def]
-    """found[place] = the first suffix from `base` on, of `size`, whose word at `depth` is not smaller.
+    """Set found[place] to the first suffix from `base` on, of `size`, whose token at `depth` is not smaller.
 
-    All searches go on together, so that their cache misses overlap; False if the file is damaged.
+    All searches proceed together, so that their cache misses overlap; False if the file is damaged.
     """
     top = len(ids) - 1
     bad = False
@@ -39,8 +39,8 @@ def _halve(ids, order, depth, going, base, size, wanted, place, found):  # type:
                 base[q] = middle + 1 if smaller else base[q]
                 size[q] = size[q] - half - 1 if smaller else half
         kept = 0
-        for q in range(going):  # take out what is finished
-            found[place[q]] = base[q]  # for the time being, where more is left
+        for q in range(going):  # remove finished searches
+            found[place[q]] = base[q]  # provisional while a search continues
             base[kept], size[kept], wanted[kept], place[kept] = base[q], size[q], wanted[q], place[q]
             kept += size[q] > 0
         going = kept
@@ -49,7 +49,7 @@ def _halve(ids, order, depth, going, base, size, wanted, place, found):  # type:
 
 @njit(cache=True, nogil=True)
 def _narrow(seconds, count, base, size, wanted):  # type: ignore[no-untyped-def]
-    """Searches for a second word: down to a few suffixes by the words that are kept, which lie together."""
+    """Narrow searches for a second token to a few suffixes, by the stored tokens, which are contiguous."""
     for q in range(count):
         a = (base[q] + _EVERY - 1) // _EVERY
         b = (base[q] + size[q] + _EVERY - 1) // _EVERY
@@ -67,7 +67,7 @@ def _narrow(seconds, count, base, size, wanted):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _extend_rows(ids, order, shared, seconds, depth, count, low, high, words, work):  # type: ignore[no-untyped-def]
-    """Intervals of `depth` words, none empty -> with one more word, in place; False if damaged."""
+    """Extend nonempty intervals of `depth` tokens by one token, in place; False if damaged."""
     base, size, wanted, place, found = work[0], work[1], work[2], work[3], work[4]
     top = len(ids) - 1
     for q in range(count):
@@ -89,7 +89,7 @@ def _extend_rows(ids, order, shared, seconds, depth, count, low, high, words, wo
             while r < end and r - start < _NEAR and shared[r] > depth:
                 r += 1
         low[q], high[q] = start, r
-        if r < end and (depth >= _MOST or shared[r] > depth):  # the end is further away
+        if r < end and (depth >= _MOST or shared[r] > depth):  # the end is farther away
             base[going], size[going], wanted[going], place[going] = r, end - r, word + 1, q
             going += 1
     if depth == 1:
@@ -101,9 +101,9 @@ def _extend_rows(ids, order, shared, seconds, depth, count, low, high, words, wo
 def extend_block(  # type: ignore[no-untyped-def]
     ids, order, shared, seconds, depth, words, first, count, low, high, new_low, new_high, work
 ):
-    """Intervals of `depth` words before each of `count` words -> intervals with that word; False if damaged.
+    """Extend the intervals of `depth` tokens before each of `count` tokens by that token; False if damaged.
 
-    Column i is after i words of the block, column 0 before it. What is not there is an empty interval.
+    Column i is after i tokens of the block, column 0 before it. A missing phrase is an empty interval.
     """
     a, b, wanted, asked = work[5], work[6], work[7], work[8]
     left = 0
@@ -125,10 +125,10 @@ def extend_block(  # type: ignore[no-untyped-def]
 def match_rows(  # type: ignore[no-untyped-def]
     ids, order, shared, starts, seconds, flat, ends, sizes, words, first, last, most, lengths, totals, hits
 ):
-    """The longest match of up to `most` words of each context first … last-1, and how often a word followed.
+    """Find the longest match (up to `most` tokens) of the contexts first … last-1, and the word's count.
 
-    Context q is the `sizes[q]` words of `flat` before `ends[q]`. All contexts of a block are tried with
-    their last word, then those that matched with their last two, and so on. False if damaged.
+    Context q is the `sizes[q]` tokens of `flat` before `ends[q]`. All contexts of a block are tried with
+    their last token, then those that matched with their last two, and so on. False if damaged.
     """
     everything = len(ids) - (starts[_START + 1] - starts[_START])
     work = np.empty((10, BLOCK), np.int64)
@@ -182,7 +182,7 @@ def match_rows(  # type: ignore[no-untyped-def]
 def _one_longer(  # type: ignore[no-untyped-def]
     ids, order, shared, starts, seconds, flat, ends, sizes, block, length, left, best, lengths, work
 ):
-    """Try the contexts that are alive with their last `length` words; how many matched (-1: damaged)?"""
+    """Try the active contexts with their last `length` tokens; return how many matched (-1: damaged)."""
     low, high, wanted, asked, alive = work[5], work[6], work[7], work[8], work[9]
     going = 0
     for k in range(left):

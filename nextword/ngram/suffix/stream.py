@@ -1,7 +1,7 @@
-"""Building, streams and many queries through the compiled kernels of a suffix array, in threads.
+"""Construction, streams and bulk queries through the compiled kernels of a suffix array, in threads.
 
-A stream is cut at START, so that every piece can be searched alone. Of a query the last few words are
-searched first; those that match all of them become a stream with more.
+A stream is cut at START, so that every piece can be searched independently. The last few tokens of a query
+are searched first; those that match completely are searched again with more.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Carry = tuple[Array, Array, Array]  # the intervals of a block, and the longest match
-_SLICES = 3  # of the words for each thread when building; for each the text is read once
-_PIECE = 1 << 14  # words a thread takes at a time
+_SLICES = 3  # of the vocabulary per thread when building; the text is read once for each
+_PIECE = 1 << 14  # tokens a thread takes at a time
 _QUERIES = 1 << 12  # queries a thread takes at a time
-_FEW = 6  # words of a context that are looked at first
-_TIMES = 4  # more are looked at each time
+_FEW = 6  # tokens of a context searched first
+_TIMES = 4  # as many more each time
 
 
 def build(ids: Array, vocab_size: int, levels: int) -> SuffixArray:
@@ -65,7 +65,7 @@ def build(ids: Array, vocab_size: int, levels: int) -> SuffixArray:
 
 
 class Searcher:
-    """What a walk needs besides the words: the text, the weights, and room for its results."""
+    """Everything a walk needs besides the tokens: the text, the weights, and space for its results."""
 
     def __init__(self, model: UnboundedModel, count: int) -> None:
         self.model = model
@@ -74,13 +74,13 @@ class Searcher:
         self.lengths, self.totals, self.hits = (np.empty(count, dtype=np.int64) for _ in range(3))
 
     def carry(self) -> Carry:
-        """Room for the intervals of one block, with nothing read."""
+        """Return space for the intervals of one block, with nothing read."""
         rows = self.model.levels + 2
         low, high = (np.zeros((rows, BLOCK + 1), dtype=np.int64) for _ in range(2))
         return low, high, np.zeros(3, dtype=np.int64)
 
     def search(self, words: Array, first: int, last: int, carry: Carry | None = None) -> None:
-        """Search the words first … last-1 and keep what is found at their places."""
+        """Search the tokens first … last-1 and store the results at their places."""
         text = self.model.text
         if not walk(
             text.ids, text.order, text.shared, text.starts, text.marks, text.seconds, words, first, last,
@@ -98,7 +98,7 @@ class Searcher:
 
 
 def packed(model: UnboundedModel, ids: Array) -> tuple[Array, Matches]:
-    """p of every word of a packed stream (1 at START), and what it was taken from."""
+    """Return p of every token of a packed stream (1 at START), and what it was taken from."""
     words = np.ascontiguousarray(ids, dtype=np.int32)
     found = Searcher(model, len(words))
     found.search_all(words, _edges(words, _PIECE))
@@ -108,7 +108,7 @@ def packed(model: UnboundedModel, ids: Array) -> tuple[Array, Matches]:
 def score(
     model: UnboundedModel, ids_BT: Array, lengths_B: Array, state: UnboundedState
 ) -> tuple[Array, UnboundedState]:
-    """p of every word of a batch (1 past a row's end), row by row, and the state after each row."""
+    """Return p of every token of a batch (1 past a row's end), row by row, and the state after each row."""
     p_BT = np.ones(ids_BT.shape)
     low_BK, high_BK, long_B3 = state.low_BK.copy(), state.high_BK.copy(), state.long_B3.copy()
     found = Searcher(model, ids_BT.shape[1])
@@ -123,7 +123,7 @@ def score(
 
 
 def match(model: UnboundedModel, flat: Array, sizes: Array, words: Array) -> Matches:
-    """The longest match of each context, and how often each word followed it; contexts lie end to end."""
+    """Return the longest match of each concatenated context, and how often each token followed it."""
     lengths, totals, hits = (np.zeros(len(sizes), dtype=np.int64) for _ in range(3))
     ends, text, few = np.cumsum(sizes), model.text, _FEW
 
@@ -138,7 +138,7 @@ def match(model: UnboundedModel, flat: Array, sizes: Array, words: Array) -> Mat
         if not all(in_ranges(pool, search, np.append(np.arange(0, len(sizes), _QUERIES), len(sizes)))):
             raise damaged()
     asked = np.flatnonzero((lengths == few) & (sizes > few))
-    while len(asked):  # the few that go on are followed word by word
+    while len(asked):  # the few that continue are followed token by token
         few *= _TIMES
         taken = np.minimum(sizes[asked], few)
         stream, places = _stream(flat, ends[asked], taken, words[asked])
@@ -152,7 +152,7 @@ def match(model: UnboundedModel, flat: Array, sizes: Array, words: Array) -> Mat
 
 
 def _stream(flat: Array, ends: Array, taken: Array, words: Array) -> tuple[Array, Array]:
-    """-1, the last words of a context, the word after it; -1, …; and where the words after them stand."""
+    """Return -1, the last tokens of a context, the token after it; -1, …; and the places of the latter."""
     places = np.cumsum(taken + 2) - 1
     stream = np.full(int(places[-1]) + 1, -1, dtype=np.int32)
     stream[places] = words

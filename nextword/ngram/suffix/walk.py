@@ -1,7 +1,7 @@
-"""A batch of words through a suffix array, in plain NumPy: longest matches, counts and probabilities.
+"""A batch of tokens through a suffix array, in plain NumPy: longest matches, counts and probabilities.
 
 All rows and places of the batch go through one context length at a time; only matches longer than the
-levels are followed word by word. The twin of `suffix_queries.walk`.
+levels are followed token by token. The twin of `suffix.queries.walk`.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class UnboundedState:
-    """Where the last 1, 2, … words stand in the suffix array, and their longest match."""
+    """Where the last 1, 2, … tokens are in the suffix array, and their longest match."""
 
-    low_BK: Array  # int64: intervals of the last k words, empty where they are not in the text
+    low_BK: Array  # int64: intervals of the last k tokens, empty if they are not in the text
     high_BK: Array
     long_B3: Array  # int64: low, high and length of the longest match
 
 
 @dataclass(frozen=True)
 class Matches:
-    """For each word of a stream what was known before it."""
+    """What was known before each token of a stream."""
 
-    lengths: Array  # words of the longest match
-    totals: Array  # how often it occurs (without a match: words of the text)
-    hits: Array  # how often the word followed it
+    lengths: Array  # length of the longest match
+    totals: Array  # its count (without a match: length of the text)
+    hits: Array  # how often the token followed it
 
 
 def walk(
     model: UnboundedModel, ids_BT: Array, lengths_B: Array, state: UnboundedState
 ) -> tuple[Array, Matches, UnboundedState]:
-    """p of every word (1 at START and at -1), what it was taken from, and the state after each row."""
+    """Return p of every token (1 at START and at -1), where it comes from, and the state after each row."""
     text = model.text
     low, high = intervals(text, ids_BT, state.low_BK, state.high_BK)
     long, together_BT = longest(text, ids_BT, low, high, state.long_B3)
@@ -57,16 +57,16 @@ def walk(
         p_BT = _mixed(model, low, high, before, together_BT, model.unigrams_V[word_BT])
     rows_B = np.arange(len(ids_BT))
     last_B3 = long[rows_B, lengths_B]
-    goes_on_B1 = last_B3[:, 2:] > 0  # not so after END, whose own interval goes nowhere
+    goes_on_B1 = last_B3[:, 2:] > 0  # false after END, which nothing follows
     low_BK, high_BK = (np.where(goes_on_B1, x[1:-1, rows_B, lengths_B].T, 0) for x in (low, high))
     after = UnboundedState(low_BK, high_BK, last_B3)
     return np.where(real_BT, p_BT, 1.0), matches, after
 
 
 def intervals(text: SuffixArray, ids_BT: Array, low_BK: Array, high_BK: Array) -> tuple[Array, Array]:
-    """``low[k], high[k]``: where the last k words stand, k up to one more than the levels.
+    """Return ``low[k], high[k]``: the intervals of the last k tokens, k up to one more than the levels.
 
-    Column 0 is the state that was given; the word at place t is column t+1.
+    Column 0 is the given state; the token at place t is column t+1.
     """
     B, T = ids_BT.shape
     low = np.zeros((text.levels + 2, B, T + 1), dtype=np.int64)
@@ -89,18 +89,18 @@ def intervals(text: SuffixArray, ids_BT: Array, low_BK: Array, high_BK: Array) -
 
 
 def longest(text: SuffixArray, ids_BT: Array, low: Array, high: Array, long_B3: Array) -> tuple[Array, Array]:
-    """The longest match (low, high, length) before and after every word, and how often the word came next."""
+    """Return the longest match (low, high, length) around every token, and how often the token came next."""
     B, T = ids_BT.shape
     levels = text.levels
     size = high - low
     long = np.zeros((B, T + 1, 3), dtype=np.int64)
-    length = (size > 0).sum(axis=0)  # a phrase is there only if its shorter ones are
+    length = (size > 0).sum(axis=0)  # a phrase occurs only if its suffixes do
     rows, columns = np.indices(length.shape)
     long[..., 0], long[..., 1] = low[length, rows, columns], high[length, rows, columns]
     long[..., 2] = length
     long[:, 1:, 2][ids_BT == END] = 0
     long[:, 0] = long_B3
-    deep = np.argwhere((size[levels + 1, :, 1:] > 0).T)  # in the order of the text
+    deep = np.argwhere((size[levels + 1, :, 1:] > 0).T)  # in text order
     followed: dict[tuple[int, int], int] = {}
     for t, b in deep.tolist():
         first, last, n = (int(x) for x in long[b, t])
@@ -120,11 +120,11 @@ def longest(text: SuffixArray, ids_BT: Array, low: Array, high: Array, long_B3: 
 
 
 def _follow(text: SuffixArray, low: int, high: int, length: int, word: int) -> tuple[int, int, int, int]:
-    """One word after a match longer than the levels: the new longest match, and how often it came next."""
+    """Follow a match longer than the levels by one token: the new longest match, and its count."""
     first, last = text.extend_one(low, high, length, word)
     if first < last:
         return first, last, length + 1, last - first
-    end = int(text.order[low]) + length  # of one occurrence of the match, whose last words are tried
+    end = int(text.order[low]) + length  # of one occurrence of the match, whose last tokens are tried
     if end > len(text):
         raise damaged()
     good, bad = text.levels, length
@@ -144,13 +144,13 @@ def _follow(text: SuffixArray, low: int, high: int, length: int, word: int) -> t
 def _mixed(
     model: UnboundedModel, low: Array, high: Array, before: Array, together_BT: Array, p_BT: Array
 ) -> Array:
-    """Shorter contexts first; each longer one mixes in what the shorter ones say."""
+    """Mix from short contexts to long ones; each adds to the estimate of the shorter ones."""
     length_BT = before[..., 2]
     for k in range(1, model.levels + 1):
         rows = np.nonzero(length_BT >= k)
         a, b = low[k, :, :-1][rows], high[k, :, :-1][rows]
         n = (high[k + 1, :, 1:] - low[k + 1, :, 1:])[rows]
-        if np.any(a >= b):  # a longer match without its shorter ones
+        if np.any(a >= b):  # a longer match without the shorter ones
             raise damaged()
         p_BT[rows] = _mix(model.kind, n, b - a, model.text.kinds(a, b, k), p_BT[rows], model.discounts[k - 1])
     for row in zip(*np.nonzero(length_BT > model.levels), strict=True):
