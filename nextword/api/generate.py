@@ -1,24 +1,22 @@
-"""``generate``: settings checked, the prompt encoded, text as it comes."""
+"""``generate``: continue a prompt."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from nextword.api.opened import Name, Opened, opened
 from nextword.api.results import Text
 from nextword.core import catalog, config
 from nextword.decode.generate import Generated, collect
 from nextword.decode.generate import generate as tokens_of
 from nextword.decode.settings import DecodeSettings
 
-if TYPE_CHECKING:
-    from nextword.api.run import Run
-
 _GROUP = "generate"
 
 
 def settings(asked: Mapping[str, Any], sets: Iterable[str] = ()) -> DecodeSettings:
-    """Checked settings with a seed; ``sets`` are ``key=value`` as typed."""
+    """Check the settings and draw a seed if none is given; ``sets`` are ``key=value`` as typed."""
     values = {**asked, **config.parse_sets(sets)}
     dotted = {f"{_GROUP}.{key.removeprefix(_GROUP + '.')}": value for key, value in values.items()}
     built = cast(DecodeSettings, config.build({_GROUP: DecodeSettings}, dotted)[_GROUP])
@@ -26,16 +24,18 @@ def settings(asked: Mapping[str, Any], sets: Iterable[str] = ()) -> DecodeSettin
     return built.seeded()
 
 
-def generate(run: Run | str, prompt: str = "", **asked: Any) -> Text | list[Text]:
-    """The prompt and its continuation; several texts as a list."""
+def generate(run: Opened | Name, prompt: str = "", **asked: Any) -> Text | list[Text]:
+    """Continue a prompt; returns it with its continuation, or a list of several texts."""
     chosen = settings(asked)
     texts = [_text(prompt, found, chosen) for found in collect(_tokens(run, prompt, chosen))]
     return texts[0] if len(texts) == 1 else texts
 
 
-def stream(run: Run | str, prompt: str, chosen: DecodeSettings) -> Iterator[str]:
-    """Prompt and continuation as they come, each text followed by a newline."""
-    if chosen.samples > 1 or chosen.n_best > 1 or chosen.decode == "beam":  # rows come mixed: wait for each
+def stream(run: Opened | Name, prompt: str, chosen: DecodeSettings) -> Iterator[str]:
+    """Yield prompt and continuation as they are generated, each text followed by a newline."""
+    if (
+        chosen.samples > 1 or chosen.n_best > 1 or chosen.decode == "beam"
+    ):  # rows come interleaved: wait for each
         for found in collect(_tokens(run, prompt, chosen)):
             yield prompt + found.text + "\n"
         return
@@ -45,19 +45,17 @@ def stream(run: Run | str, prompt: str, chosen: DecodeSettings) -> Iterator[str]
     yield "\n"
 
 
-def as_json(run: Run | str, prompt: str, chosen: DecodeSettings) -> dict[str, Any]:
-    """What `--json` prints."""
+def as_json(run: Opened | Name, prompt: str, chosen: DecodeSettings) -> dict[str, Any]:
+    """Collect what `--json` prints."""
     texts = [_text(prompt, found, chosen) for found in collect(_tokens(run, prompt, chosen))]
     rows = [{"text": str(t), "logprob": t.logprob, "tokens": t.tokens, "reason": t.reason} for t in texts]
     return {"prompt": prompt, "decode": chosen.decode, "seed": _seed(chosen), "texts": rows}
 
 
-def _tokens(run: Run | str, prompt: str, chosen: DecodeSettings) -> Iterator[Any]:
-    from nextword.api.run import load
-
-    opened = load(run)
-    ids = [int(i) for i in opened.tokenizer.encode(prompt)]
-    return tokens_of(opened.model, [ids], chosen, opened.tokenizer)
+def _tokens(run: Opened | Name, prompt: str, chosen: DecodeSettings) -> Iterator[Any]:
+    found = opened(run)
+    ids = [int(i) for i in found.tokenizer.encode(prompt)]
+    return tokens_of(found.model, [ids], chosen, found.tokenizer)
 
 
 def _text(prompt: str, found: Generated, chosen: DecodeSettings) -> Text:

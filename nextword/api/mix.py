@@ -1,4 +1,4 @@
-"""``mix``: several runs and memories as one, weighted so that they predict a held-out text best."""
+"""``mix``: interpolate runs and memories, with the weights that predict a held-out text best."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from nextword.api.events import finish
+from nextword.api.opened import Name
 from nextword.api.run import Run, load
 from nextword.core import catalog, config
 from nextword.core.contracts import START, Tokenizer
 from nextword.core.errors import ConfigError
-from nextword.core.events import Done, Event, Measure, Note, Stage
+from nextword.core.events import Done, Event, Measure, Note, Stage, finish
 from nextword.core.training import TrainSettings
 from nextword.data.source import Source
 from nextword.evaluation.lm.streams import Stream
@@ -34,8 +34,6 @@ from nextword.tasks import lm
 from nextword.training.mixtures.memories import Joined, Joining, Wanted
 from nextword.training.mixtures.weighing import HeldOut
 
-Name = str | os.PathLike[str]
-
 
 def mix(
     *runs: Name | Run,
@@ -47,18 +45,18 @@ def mix(
     neighbours: Name | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
 ) -> Run:
-    """A mixture of saved runs with weights tuned on a text; saved in ``out`` (default: under ``runs/``).
+    """Mix saved runs with weights tuned on a text and save the mixture in ``out`` (default: under ``runs/``).
 
-    Memories join it: ``cache`` (a neural cache of at most so many words), ``recent`` (the same without a
-    network), ``neighbours`` (a text whose most similar places are looked up).
+    Memories: ``cache`` (a neural cache of at most so many tokens), ``recent`` (the same without a network),
+    ``neighbours`` (a text in which the nearest neighbours are looked up).
     """
-    asked = Asked(cache, recent, neighbours, dict(set or {}))
-    made: Run = finish(mixing(runs, tune, out, overwrite=overwrite, asked=asked))
+    memories = MemoryOptions(cache, recent, neighbours, dict(set or {}))
+    made: Run = finish(mixing(runs, tune, out, overwrite=overwrite, memories=memories))
     return made
 
 
-class Asked:
-    """The memories of a command: checked before anything is read."""
+class MemoryOptions:
+    """The memories to add and their settings, checked before anything is read."""
 
     def __init__(
         self,
@@ -72,7 +70,7 @@ class Asked:
         for key in self.sets:
             name = key.partition(".")[0]
             if name in catalog.names("memory") and name not in groups:
-                raise ConfigError(f"'{key}' is set, and no such memory is asked for; add --{name}")
+                raise ConfigError(f"'{key}' is set, but this memory is not part of the mixture; add --{name}")
         sizes = {
             f"{name}.size": size for name, size in (("cache", cache), ("recent", recent)) if size is not None
         }
@@ -86,7 +84,7 @@ class Asked:
         return [name for name, value in given.items() if value is not None]
 
     def wanted(self, run: Run, source: Source | None) -> Wanted:
-        """With the text of the neighbours as ids."""
+        """Encode the text of the neighbours."""
         text = None if source is None else _encoded(run.tokenizer, source)
         return Wanted(self.cache, self.recent, text, self.sets)
 
@@ -97,27 +95,31 @@ def mixing(
     out: Name | None = None,
     *,
     overwrite: bool = False,
-    asked: Asked | None = None,
+    memories: MemoryOptions | None = None,
 ) -> Iterator[Event]:
     """`mix` with its progress; the last event holds the run."""
-    asked = asked or Asked()
-    if len(runs) < 2 and not asked:
-        raise ConfigError("a mixture needs at least two runs, or a run and a memory; name another one")
+    memories = memories or MemoryOptions()
+    if len(runs) < 2 and not memories:
+        raise ConfigError(
+            "a mixture needs at least two runs, or a run and a memory; name another run or add --cache"
+        )
     opened = [load(run) for run in runs]
     _check(opened, [_folder(run) for run in opened])
     target = default_name("mixture", os.fspath(tune)) if out is None else out
     check_target(target, overwrite)
     source = Source.for_reading([tune], opened[0].settings.data)
     stored = (
-        None if asked.neighbours is None else Source.for_training([asked.neighbours], opened[0].settings.data)
+        None
+        if memories.neighbours is None
+        else Source.for_training([memories.neighbours], opened[0].settings.data)
     )
     with tempfile.TemporaryDirectory(prefix=".nextword-", dir=_beside(target)) as scratch:
         text = _encoded(opened[0].tokenizer, source)
-        joined = yield from _joined(opened, text, Path(scratch), asked.wanted(opened[0], stored))
+        joined = yield from _joined(opened, text, Path(scratch), memories.wanted(opened[0], stored))
         settings, figures = yield from _weighed(opened[0], joined)
         weights: tuple[float, ...] = settings.model.weights  # type: ignore[attr-defined]
         model = SavedMixture([each.member for each in joined], weights, [each.folder for each in joined])
-        facts = collect(0, opened[0]._trained.facts.data, 0.0)
+        facts = collect(0, opened[0].trained.facts.data, 0.0)
         with new_run(target, overwrite=overwrite) as folder:
             saved.write(Trained(settings, model, opened[0].tokenizer, facts, [figures]), folder)
     mark_latest(target)
@@ -127,7 +129,7 @@ def mixing(
 def _joined(
     runs: Sequence[Run], text: HeldOut, scratch: Path, wanted: Wanted
 ) -> Generator[Event, None, list[Joined]]:
-    """Every member, with log p of every held-out word."""
+    """Collect every member with its log p of every held-out token."""
     joined: list[Joined] = []
     for run in runs:
         joined += _members(run, len(joined))
@@ -151,7 +153,7 @@ def _joined(
 
 
 def _members(run: Run, before: int) -> list[Joined]:
-    """A run as a member, or the members of a mixture; ``before``: members that stand before them."""
+    """List a run as a member, or the members of a mixture; ``before``: how many members come before them."""
     folder, nothing = _folder(run), np.zeros(0)
     if not isinstance(run.model, SavedMixture):
         return [Joined(folder.path.name, run.model, folder, nothing)]
@@ -173,10 +175,10 @@ def _logp(member: Member, text: HeldOut) -> Any:
 def _weighed(
     run: Run, joined: Sequence[Joined]
 ) -> Generator[Event, None, tuple[RunSettings, dict[str, Any]]]:
-    """Weights by EM, and what each member adds."""
+    """Tune the weights by EM, and report what each member adds."""
     tuned = tune_weights([each.logp_T for each in joined])
     if tuned.dropped:
-        yield Note(f"{tuned.dropped:,} held-out tokens are impossible for every run and tell nothing")
+        yield Note(f"{tuned.dropped:,} held-out tokens have probability 0 in every run; tuning ignores them")
     nll = -tuned.history[-1]
     figures: dict[str, Any] = {"weights": list(tuned.weights), "tune_nll": nll, "gap": tuned.gap}
     yield Measure(figures)
@@ -203,7 +205,7 @@ def _perplexity(logps: Sequence[Any]) -> str:
 
 
 def _beside(target: Name) -> Path | None:
-    """The folder in which the new run will stand, if it is there: large files stay on one disk."""
+    """Return the folder of the new run if it exists, so that large files stay on one disk."""
     parent = real_path(target).parent
     return parent if parent.is_dir() else None
 
@@ -213,23 +215,23 @@ def _encoded(tokenizer: Tokenizer, source: Source) -> HeldOut:
 
 
 def _folder(run: Run) -> RunFolder:
-    folder = run._trained.folder
+    folder = run.trained.folder
     if folder is None:
         raise ConfigError('a mixture is made of saved runs; save this one first with run.save("runs/NAME")')
     return folder
 
 
 def _check(runs: Sequence[Run], folders: Sequence[RunFolder]) -> None:
-    """The ids of all runs must mean the same."""
+    """Check that the ids of all runs mean the same."""
     first = folders[0]
     for run, folder in zip(runs[1:], folders[1:], strict=True):
         name = lm.TOKENIZER
         if folder.manifest.files[name].sha256 != first.manifest.files[name].sha256:
             raise ConfigError(
-                f"the tokenizers of {_told(runs[0])} and {_told(run)} do not agree; train the second with "
+                f"the tokenizers of {_shown(runs[0])} and {_shown(run)} differ; train the second run with "
                 f"--tokenizer {runs[0].place}/tokenizer.json"
             )
 
 
-def _told(run: Run) -> str:
+def _shown(run: Run) -> str:
     return f"'{run.place}' ({run.tokenizer.name}, {run.tokenizer.vocab_size:,})"

@@ -1,4 +1,4 @@
-"""What a run answers: plain objects that print and show themselves in notebooks."""
+"""The results of a run: plain objects with a representation for terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Score:
-    """How well a model predicts one text."""
+    """How well a model predicts a text."""
 
     nll: float  # nats per token
     perplexity: float
@@ -32,11 +32,11 @@ class Score:
 
     @property
     def logprob(self) -> float:
-        """log p of the whole text, natural."""
+        """The natural log-probability of the whole text."""
         return math.fsum(token.logprob for token in self.tokens)
 
     def __repr__(self) -> str:
-        kind = "" if self.is_probability else ", a score and no probability"
+        kind = "" if self.is_probability else ", scores, not probabilities"
         return (
             f"Score(nll={self.nll:.4f}, perplexity={self.perplexity:.2f}, "
             f"bits_per_byte={self.bits_per_byte:.4f}, {len(self.tokens)} tokens{kind})"
@@ -49,19 +49,19 @@ class Score:
 
 
 class Next(list[tuple[str, float]]):
-    """Pairs (text, probability), the likeliest first; ``is_probability`` is False for a mere score."""
+    """Pairs (text, probability), the most likely first; ``is_probability`` is False for scores."""
 
     def __init__(self, pairs: Iterable[tuple[str, float]], is_probability: bool = True) -> None:
         super().__init__(pairs)
         self.is_probability = is_probability
 
     def _repr_html_(self) -> str:
-        kind = "probability" if self.is_probability else "score (no probability)"
+        kind = "probability" if self.is_probability else "score (not a probability)"
         return _table(("next", kind), [(text, f"{value:.6f}") for text, value in self[:_ROWS]])
 
 
 class Text(str):
-    """A generated text, prompt included; it knows how it came about."""
+    """A generated text, prompt included, with how it was generated."""
 
     logprob: float
     reason: str  # end, length or stop
@@ -69,7 +69,7 @@ class Text(str):
     tokens: int
 
     def __new__(cls, text: str, logprob: float, reason: str, seed: int | None, tokens: int) -> Text:
-        """A string with four facts."""
+        """Make a string with four facts about it."""
         made = super().__new__(cls, text)
         made.logprob, made.reason, made.seed, made.tokens = logprob, reason, seed, tokens
         return made

@@ -1,4 +1,4 @@
-"""``score``: a number for every line or token of a text, as rows that other programs read."""
+"""``score``: the log-probability of every line or token of a text, as rows for other programs."""
 
 from __future__ import annotations
 
@@ -6,22 +6,24 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from nextword.api.results import Score
-from nextword.api.run import load
+import numpy as np
+
+from nextword.api.opened import Name, Opened, opened
+from nextword.api.results import Score, Token
 from nextword.core import config
+from nextword.core.contracts import START, UNKNOWN, Block
+from nextword.core.errors import DataError
 from nextword.data.source import Source
 from nextword.evaluation.lines.scores import LineScore, score_lines
 from nextword.evaluation.lm.evidence import each_evidence
-
-if TYPE_CHECKING:
-    from nextword.api.run import Run
+from nextword.evaluation.lm.streams import Stream
 
 
 @dataclass(frozen=True)
-class Style:
-    """What is scored, and how it is written."""
+class ScoreOptions:
+    """What is scored, and how the rows are written."""
 
     by: str = "line"
     log10: bool = False
@@ -31,40 +33,57 @@ class Style:
     sets: tuple[str, ...] = ()
 
 
-def scores(run: Run | str, file: str, style: Style) -> Iterator[LineScore]:
-    """Every line of a file with its score."""
-    opened = load(run)
-    blocks = Source.for_reading([file], opened.settings.data, config.parse_sets(style.sets)).blocks()
+def scores(run: Opened | Name, file: str, options: ScoreOptions) -> Iterator[LineScore]:
+    """Score every line of a file."""
+    trained = opened(run)
+    blocks = Source.for_reading([file], trained.settings.data, config.parse_sets(options.sets)).blocks()
     return score_lines(
-        opened.model, opened.tokenizer, blocks,
-        tokens=style.by == "token", log10=style.log10, begin=style.begin, end=style.end,
+        trained.model, trained.tokenizer, blocks,
+        tokens=options.by == "token", log10=options.log10, begin=options.begin, end=options.end,
     )  # fmt: skip
 
 
-def score(run: Run | str, text: str) -> Score:
-    """How well a run predicts a text; `scores` takes files."""
-    return load(run).score(text)
+def score(run: Opened | Name, text: str) -> Score:
+    """Measure how well a run predicts a text; `scores` takes files."""
+    found = opened(run)
+    data = text.encode("utf-8", "surrogatepass")
+    stream, tokens, nats, side = Stream(found.model, carry=True), [], 0.0, 0.0
+    for piece in found.tokenizer.encode_blocks([Block(data, True, "the text")], costs=True):
+        logp = stream.push(piece.ids, piece.documents)
+        side += piece.side_nats
+        nats -= float(np.sum(logp, dtype=np.float64))
+        tokens += [
+            Token(found.tokenizer.piece(int(i)), float(p), int(i) != UNKNOWN)
+            for i, p in zip(piece.ids, logp, strict=True)
+            if i != START
+        ]
+    if not tokens:
+        raise DataError("the text is empty, so there is nothing to score; give at least one word")
+    nll = nats / len(tokens)
+    bits = (nats + side) / math.log(2) / len(data) if data else math.inf
+    perplexity = math.exp(nll) if nll < 700 else math.inf
+    return Score(nll, perplexity, bits, tuple(tokens), found.is_probability)
 
 
-def rows(run: Run | str, file: str, style: Style) -> Iterator[bytes]:
-    """The rows as bytes, line ends included."""
-    show = _json_rows if style.format == "jsonl" else _tsv_rows
-    for score in scores(run, file, style):
-        yield "".join(row + "\n" for row in show(score, style)).encode("utf-8", "surrogateescape")
+def rows(run: Opened | Name, file: str, options: ScoreOptions) -> Iterator[bytes]:
+    """Yield the rows as bytes, newlines included."""
+    show = _json_rows if options.format == "jsonl" else _tsv_rows
+    for score in scores(run, file, options):
+        yield "".join(row + "\n" for row in show(score, options)).encode("utf-8", "surrogateescape")
 
 
-def evidence_rows(run: Run | str, file: str, style: Style) -> Iterator[bytes]:
-    """A row a token, as `rows` has them by token, and behind it what its probability is made of.
+def evidence_rows(run: Opened | Name, file: str, options: ScoreOptions) -> Iterator[bytes]:
+    """Yield one row per token, as `rows` does by token, followed by what its probability is made of.
 
-    The text is read as a whole, as `eval` reads it, so that a memory goes on from line to line.
+    The text is read as a whole, as `eval` reads it, so that memories carry over from line to line.
     """
-    opened = load(run)
-    blocks = Source.for_reading([file], opened.settings.data, config.parse_sets(style.sets)).blocks()
+    trained = opened(run)
+    blocks = Source.for_reading([file], trained.settings.data, config.parse_sets(options.sets)).blocks()
     text = b"".join(block.data for block in blocks).decode("utf-8", "surrogateescape")
-    scale, number, line = (1 / math.log(10) if style.log10 else 1.0), 0, 0
-    for found in each_evidence(opened.model, opened.tokenizer, text, names=opened.members):
+    scale, number, line = (1 / math.log(10) if options.log10 else 1.0), 0, 0
+    for found in each_evidence(trained.model, trained.tokenizer, text, names=trained.members):
         number, line = (number + 1 if found.line == line else 1), found.line
-        if style.format == "jsonl":
+        if options.format == "jsonl":
             row = json.dumps(found.to_json() | {"number": number}, ensure_ascii=False)
         else:
             value = found.logprob * scale
@@ -72,43 +91,43 @@ def evidence_rows(run: Run | str, file: str, style: Style) -> Iterator[bytes]:
         yield (row + "\n").encode("utf-8", "surrogateescape")
 
 
-def whole(run: Run | str, file: str, style: Style) -> dict[str, Any]:
-    """Everything as one object."""
-    opened = load(run)
-    found = list(scores(opened, file, style))
+def whole(run: Opened | Name, file: str, options: ScoreOptions) -> dict[str, Any]:
+    """Collect all scores in one object."""
+    trained = opened(run)
+    found = list(scores(trained, file, options))
     return {
         "logprob": sum(score.logprob for score in found),
         "tokens": sum(score.count for score in found),
-        "base": "10" if style.log10 else "e",
-        "is_probability": opened.is_probability,
-        "lines": [_values(score, style) for score in found],
+        "base": "10" if options.log10 else "e",
+        "is_probability": trained.is_probability,
+        "lines": [_values(score, options) for score in found],
     }
 
 
-def _values(score: LineScore, style: Style) -> dict[str, Any]:
+def _values(score: LineScore, options: ScoreOptions) -> dict[str, Any]:
     values: dict[str, Any] = {
         "line": score.line, "logprob": score.logprob, "tokens": score.count, "unknown": score.unknown,
         "perplexity": score.perplexity, "text": score.text,
     }  # fmt: skip
-    if style.by == "token":
+    if options.by == "token":
         values["scores"] = [{"text": t.text, "logprob": t.logprob, "known": t.known} for t in score.tokens]
     return values
 
 
-def _tsv_rows(score: LineScore, style: Style) -> Iterator[str]:
-    if style.by == "line":  # the text stands last, so that tabs in it do no harm
+def _tsv_rows(score: LineScore, options: ScoreOptions) -> Iterator[str]:
+    if options.by == "line":  # the text comes last, so that tabs in it do no harm
         yield f"{score.logprob:.6f}\t{score.count}\t{score.unknown}\t{score.text}"
         return
     for number, token in enumerate(score.tokens, start=1):
         yield f"{score.line}\t{number}\t{token.logprob:.6f}\t{int(not token.known)}\t{_cell(token.text)}"
 
 
-def _json_rows(score: LineScore, style: Style) -> Iterator[str]:
-    yield json.dumps(_null(_values(score, style)), ensure_ascii=False, allow_nan=False)
+def _json_rows(score: LineScore, options: ScoreOptions) -> Iterator[str]:
+    yield json.dumps(_null(_values(score, options)), ensure_ascii=False, allow_nan=False)
 
 
 def _null(values: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no infinity: a probability of 0 is null there."""
+    """Replace infinity, which JSON has not: the logarithm of a probability of 0 is null."""
     found: dict[str, Any] = {}
     for key, value in values.items():
         if isinstance(value, list):
@@ -119,5 +138,5 @@ def _null(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cell(text: str) -> str:
-    """A token on one line; a character may itself be a tab or a newline."""
+    """Escape a token that contains a tab or a newline."""
     return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")

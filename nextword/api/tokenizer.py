@@ -1,4 +1,4 @@
-"""``tokenizer``: learned by itself, shown, and compared with others on one text."""
+"""``tokenizer``: train, show and compare tokenizers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nextword.api.events import finish
 from nextword.core import catalog, config
 from nextword.core.contracts import Tokenizer
 from nextword.core.errors import ConfigError
-from nextword.core.events import Done, Event, Note, Progress, Stage
+from nextword.core.events import Done, Event, Note, Progress, Stage, finish
 from nextword.data.corpora import DEFAULT
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source
@@ -26,17 +25,17 @@ _SHOWN = 12
 def train_tokenizer(
     data: str | os.PathLike[str] | Sequence[str] = (), name: str = "bpe", out: str | None = None, **sets: Any
 ) -> Tokenizer:
-    """Learn a tokenizer from text; ``out`` keeps it. Keywords are settings of ``text``, as size=8000."""
+    """Train a tokenizer on text; ``out`` saves it. Keywords are settings of ``text``, as in size=8000."""
     names = [os.fspath(data)] if isinstance(data, (str, os.PathLike)) else list(data)
-    made: Tokenizer = finish(_learning(names, name, {f"text.{key}": value for key, value in sets.items()}))
+    made: Tokenizer = finish(_fitting(names, name, {f"text.{key}": value for key, value in sets.items()}))
     if out is not None:
         made.save(out)
     return made
 
 
 def training(data: Sequence[str], name: str, out: str, sets: Sequence[str] = ()) -> Iterator[Event]:
-    """Learn a tokenizer and write it; the last event says what was made."""
-    for event in _learning(data, name, config.parse_sets(sets)):
+    """Train a tokenizer and write it; the last event says what was made."""
+    for event in _fitting(data, name, config.parse_sets(sets)):
         if isinstance(event, Done):
             event.result.save(out)
             yield Done({"path": out, **_facts(event.result)})
@@ -44,18 +43,18 @@ def training(data: Sequence[str], name: str, out: str, sets: Sequence[str] = ())
             yield event
 
 
-def _learning(data: Sequence[str], name: str, sets: Mapping[str, Any]) -> Iterator[Event]:
+def _fitting(data: Sequence[str], name: str, sets: Mapping[str, Any]) -> Iterator[Event]:
     check_tokenizer(name)
     text, settings, unit = _settings(sets)
     source = Source.for_training(data or (DEFAULT,), settings)
-    yield Stage("learn the tokenizer", source.size, "bytes")
+    yield Stage("train the tokenizer", source.size, "bytes")
     made = fit_tokenizer(name, source.blocks(), text, unit)
     yield from (Note(message) for message in source.notes)
     yield Done(made)
 
 
 def comparing(data: Sequence[str], names: Sequence[str], sets: Sequence[str] = ()) -> Iterator[Event]:
-    """Every tokenizer on one text; the last event holds the rows of the table."""
+    """Compare tokenizers on one text; the last event holds the rows of the table."""
     for name in names:
         check_tokenizer(name)
     text, settings, unit = _settings(config.parse_sets(sets))
@@ -87,7 +86,7 @@ def comparing(data: Sequence[str], names: Sequence[str], sets: Sequence[str] = (
 
 
 def show(name: str, text: str = "") -> dict[str, Any]:
-    """What a tokenizer is, and how it cuts a text."""
+    """Describe a tokenizer, and show how it splits a text."""
     tokenizer = _open(name)
     values = _facts(tokenizer)
     if text:
@@ -100,14 +99,14 @@ def show(name: str, text: str = "") -> dict[str, Any]:
 
 
 def _open(name: str) -> Tokenizer:
-    """A tokenizer file, the tokenizer of a run, or ``bytes``, which needs no text."""
+    """Open a tokenizer file, the tokenizer of a run, or ``bytes``, which needs no training."""
     if os.path.isfile(name):
         return load_tokenizer(name)
     if name == "bytes":
         return fit_tokenizer(name, (), TextSettings())
     if name in catalog.names("tokenizer"):
         raise ConfigError(
-            f"'{name}' is learned from text before it can be shown; run: "
+            f"the tokenizer '{name}' must be trained before it can be shown; run: "
             f"nextword tokenizer train DATA --tokenizer {name}"
         )
     return load_tokenizer(resolve(name))

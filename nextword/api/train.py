@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from nextword.api import resuming
-from nextword.api.events import finish
 from nextword.api.run import Run, load
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
-from nextword.core.events import Done, Event, Note
+from nextword.core.events import Done, Event, Note, finish
 from nextword.core.family import CompositeFamily, Cost, CountFamily, NetworkFamily
 from nextword.core.task import Task
 from nextword.runs import saved

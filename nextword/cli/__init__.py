@@ -1,1 +1,1 @@
-"""The command line: parses, prints, streams; no logic of its own. Heavy parts load inside the commands."""
+"""The command line: it parses, prints and streams; heavy imports happen inside the commands."""

@@ -1,4 +1,4 @@
-"""The program and its commands, each in a small file beside this one.
+"""The program and its commands; each verb is a file of the same name, here, in ``api`` and in ``docs``.
 
 Plain help without rich, so that ``nextword --help`` answers at once; a test freezes commands and options.
 """
@@ -11,21 +11,25 @@ import typer
 
 from nextword.cli import (
     compare,
+    compress,
     data,
+    decompress,
     doctor,
-    exchange,
+    export,
     generate,
+    import_,
     inspect,
-    lines,
+    lab,
     mix,
-    numbers,
-    packing,
+    presets,
+    rescore,
+    score,
     tokenizer,
     train,
 )
-from nextword.cli import (
-    list as list_,
-)
+from nextword.cli import eval as eval_
+from nextword.cli import filter as filter_
+from nextword.cli import list as list_
 
 app = typer.Typer(
     name="nextword",
@@ -55,21 +59,21 @@ def _root(
 
 
 app.command("train")(train.train)
-app.command("eval")(numbers.evaluate)
-app.command("score")(numbers.score)
-app.command("filter")(lines.filter_lines)
-app.command("rescore")(lines.rescore)
-app.command("compress")(packing.compress)
-app.command("decompress")(packing.decompress)
+app.command("eval")(eval_.evaluate)
+app.command("score")(score.score)
+app.command("filter")(filter_.filter_lines)
+app.command("rescore")(rescore.rescore)
+app.command("compress")(compress.compress)
+app.command("decompress")(decompress.decompress)
 app.command("mix")(mix.mix)
 app.command("generate")(generate.generate)
 app.command("compare")(compare.compare)
-app.command("lab")(compare.lab)
+app.command("lab")(lab.lab)
 app.command("inspect")(inspect.inspect)
-app.command("export")(exchange.export)
-app.command("import")(exchange.import_)
+app.command("export")(export.export)
+app.command("import")(import_.import_)
 app.add_typer(tokenizer.app, name="tokenizer")
 app.add_typer(data.app, name="data")
 app.command("list")(list_.list_slot)
-app.command("presets")(list_.presets)
+app.command("presets")(presets.presets)
 app.command("doctor")(doctor.doctor)

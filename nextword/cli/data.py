@@ -1,4 +1,4 @@
-"""``nextword data``: the corpora there are, and what is wrong with a file."""
+"""``nextword data``: list, copy and check texts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import typer
 from nextword.cli import progress, show
 from nextword.cli.options import Debug, Json, Sets
 
-app = typer.Typer(help="List, get and check text.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="List, copy and check texts.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("list")
 def list_corpora(debug: Debug = False, json: Json = False) -> None:
-    """The corpora that can be named instead of a file."""
+    """List the corpora that can be named instead of a file."""
     from nextword.api import data
 
     rows = data.listed()
@@ -24,7 +24,7 @@ def list_corpora(debug: Debug = False, json: Json = False) -> None:
 @app.command("get")
 def get(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A corpus.")],
-    out: Annotated[str, typer.Option("-o", "--out", metavar="DIR", help="The folder for its files.")],
+    out: Annotated[str, typer.Option("-o", "--out", metavar="DIR", help="The folder to copy its files to.")],
     debug: Debug = False,
     json: Json = False,
 ) -> None:
@@ -42,7 +42,7 @@ def check(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Lines, tokens, duplicates, longest line, unknown words, encoding problems, with advice."""
+    """Check a text: lines, words, duplicates, longest line, unseen words, encoding problems, with advice."""
     from nextword.api import data
 
     report = progress.follow(data.checking(files, sets or ()))

@@ -1,4 +1,4 @@
-"""``nextword doctor``: is this machine ready, and are the runs whole?"""
+"""``nextword doctor``: check this machine and the runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def doctor(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Check machine, versions, disk and runs; every line says what to do. Exit code 1: a problem."""
+    """Check machine, versions, disk and runs, and say what to do. Exit code 1: there is a problem."""
     from nextword.api import doctor as checks
 
     found = progress.follow(checks.checking(runs or ()))

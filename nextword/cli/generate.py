@@ -12,7 +12,7 @@ from nextword.cli.options import Debug, Json, RunName, Sets
 
 
 class Decode(StrEnum):
-    """How the next word is chosen."""
+    """How the next token is chosen."""
 
     greedy = "greedy"
     beam = "beam"
@@ -21,24 +21,29 @@ class Decode(StrEnum):
 
 def generate(
     run: RunName,
-    prompt: Annotated[str, typer.Option(metavar="TEXT", help="What to continue.")] = "",
-    max_tokens: Annotated[int | None, typer.Option(metavar="N", help="Most tokens to write.")] = None,
-    decode: Annotated[Decode, typer.Option(help="How a word is chosen.")] = Decode.sample,
-    beam_size: Annotated[int | None, typer.Option(metavar="K", help="Hypotheses kept by beam.")] = None,
-    temperature: Annotated[
-        float | None, typer.Option(metavar="T", help="Below 1: safer; above: wilder.")
+    prompt: Annotated[str, typer.Option(metavar="TEXT", help="The text to continue.")] = "",
+    max_tokens: Annotated[int | None, typer.Option(metavar="N", help="The most tokens to generate.")] = None,
+    decode: Annotated[Decode, typer.Option(help="How tokens are chosen.")] = Decode.sample,
+    beam_size: Annotated[
+        int | None, typer.Option(metavar="K", help="The beam size of --decode beam.")
     ] = None,
-    top_k: Annotated[int | None, typer.Option(metavar="K", help="Only the K likeliest words.")] = None,
+    temperature: Annotated[
+        float | None, typer.Option(metavar="T", help="Below 1: more predictable; above: more random.")
+    ] = None,
+    top_k: Annotated[
+        int | None, typer.Option(metavar="K", help="Sample from the K most likely tokens.")
+    ] = None,
     top_p: Annotated[
-        float | None, typer.Option(metavar="P", help="Only the likeliest words of mass P.")
+        float | None,
+        typer.Option(metavar="P", help="Sample from the most likely tokens of total probability P."),
     ] = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="The same seed gives the same text.")] = None,
-    samples: Annotated[int | None, typer.Option(metavar="N", help="How many texts.")] = None,
+    samples: Annotated[int | None, typer.Option(metavar="N", help="The number of texts.")] = None,
     sets: Sets = None,
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Continue a prompt; prints it and the continuation. --set takes min_p, typical, stop and others."""
+    """Continue a prompt; prints it and the continuation. --set takes min_p, typical, stop and more."""
     from nextword.api import generate as generating
 
     asked = {

@@ -1,4 +1,4 @@
-"""``nextword inspect``: pictures of the inside of a run."""
+"""``nextword inspect``: look inside a run."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def inspect(
         typer.Option(
             metavar="A,B",
             help="gradients, depth, gates, eigenvalues, attention, embeddings, units, linear, surprise, "
-            "evidence, beam; default: all that fit.",
+            "evidence, beam; default: every probe that fits the run.",
             autocompletion=_complete,
         ),
     ] = None,
     text: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What is read; - reads standard input.")
+        str | None, typer.Option(metavar="TEXT", help="The text to look at; - reads standard input.")
     ] = None,
-    against: Annotated[str | None, typer.Option(metavar="RUN2", help="A second run, side by side.")] = None,
-    layer: Annotated[int | None, typer.Option(metavar="L", help="Which layer, from 1.")] = None,
-    head: Annotated[int | None, typer.Option(metavar="N", help="Which head of attention, from 1.")] = None,
-    unit: Annotated[int | None, typer.Option(metavar="U", help="Which hidden unit, from 1.")] = None,
+    against: Annotated[str | None, typer.Option(metavar="RUN2", help="A second run to compare with.")] = None,
+    layer: Annotated[int | None, typer.Option(metavar="L", help="A layer, counted from 1.")] = None,
+    head: Annotated[int | None, typer.Option(metavar="N", help="An attention head, counted from 1.")] = None,
+    unit: Annotated[int | None, typer.Option(metavar="U", help="A hidden unit, counted from 1.")] = None,
     set_gate: Annotated[
-        str | None, typer.Option(metavar="GATE=X,…", help="Gates set by hand, as in forget=1,input=0.")
+        str | None, typer.Option(metavar="GATE=X,…", help="Fix gates, as in forget=1,input=0.")
     ] = None,
     out: Annotated[
         str | None, typer.Option("-o", "--out", metavar="FILE", help="A .html, .svg, .png or .json file.")
@@ -44,19 +44,19 @@ def inspect(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Look inside a run: gradients, gates, attention, embeddings, units, the evidence behind a word.
+    """Look inside a run: gradients, gates, attention, embeddings, units, evidence for each token.
 
-    Without --text the run writes one itself; without --out the numbers are printed.
+    Without --text the run generates one; without --out the numbers are printed.
     """
     from nextword.api import inspect as inspecting
 
     asked = {"layer": layer, "head": head, "unit": unit, "set_gate": set_gate}
     names = tuple(name.strip() for name in what.split(",") if name.strip()) if what else ()
-    order = inspecting.Order(
+    options = inspecting.InspectOptions(
         names, text, against, {key: value for key, value in asked.items() if value is not None},
         tuple(sets or ()), out,
     )  # fmt: skip
-    found = progress.follow(inspecting.inspecting(run, order))
+    found = progress.follow(inspecting.inspecting(run, options))
     if json:
         values = [seen.to_json() for seen in found]
         show.as_json(values[0] if len(values) == 1 else values)

@@ -1,4 +1,4 @@
-"""``nextword list`` and ``nextword presets``: what can be named."""
+"""``nextword list``: what can be named."""
 
 from __future__ import annotations
 
@@ -17,16 +17,8 @@ def list_slot(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """List the slots of the catalog, or what fits into one."""
+    """List the slots of the catalog, or the names in one."""
     from nextword.api import list as listed
 
     rows = listed.slots() if slot is None else listed.names(slot)
-    show.as_json(rows) if json else show.table(rows)
-
-
-def presets(debug: Debug = False, json: Json = False) -> None:
-    """List the models that `--model` takes."""
-    from nextword.api import list as listed
-
-    rows = listed.presets()
     show.as_json(rows) if json else show.table(rows)

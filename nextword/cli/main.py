@@ -1,4 +1,4 @@
-"""Where the command line begins and ends: one sentence for a mistake, and the exit codes.
+"""The entry point of the command line: one sentence per mistake, and the exit codes.
 
 0 done; 1 a wrong value or bad input; 2 what the parser refuses; 128 + n after signal n. A traceback is shown
 with ``--debug`` only.
@@ -24,15 +24,15 @@ from nextword.system import before_torch, launch
 
 
 class Terminated(BaseException):
-    """SIGTERM arrived: unwind, so that nothing half-written stays."""
+    """SIGTERM arrived: unwind, so that nothing half-written is left behind."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the program and exit with its code."""
     _prepare_streams()
-    before_torch.prepare(_tell)
+    before_torch.prepare(_note)
     if launch.speaker().world > 1:
-        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # every process would tell the same
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # every process would say the same
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _first_signal)
     code = run(sys.argv[1:] if arguments is None else arguments)
@@ -68,7 +68,7 @@ def run(arguments: Sequence[str]) -> int:
         place = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, (str, bytes)) else ""
         return _fail(f"{place}{error.strerror or error}", 1)
     except MemoryError:
-        return _fail("the memory is not enough; set a limit that is kept, as in --set train.memory=500M", 1)
+        return _fail("out of memory; set a limit, as in --set train.memory=500M", 1)
     except RecursionError as error:
         return _fail(f"the input is nested too deeply ({error})", 1)
     except Exception as error:
@@ -76,7 +76,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _other(error: Exception) -> int:
-    """The parser's own refusals show themselves; anything else is our mistake and says so."""
+    """Let the parser show its own errors; anything else is a bug of ours, reported as one."""
     show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
     if callable(show) and isinstance(code, int):
         if launch.speaker().is_heard:
@@ -100,25 +100,25 @@ def _fail(sentence: str, code: int) -> int:
     return code
 
 
-def _tell(sentence: str) -> None:
-    """A note, by one process of a machine."""
+def _note(sentence: str) -> None:
+    """Print a note, by one process per machine."""
     if launch.speaker().local_rank == 0:
-        show.note(f"{sentence}; this was tried once for this machine (nextword doctor shows it)")
+        show.note(f"{sentence}; this was tested once for this machine (see nextword doctor)")
 
 
 def _stopped(sentence: str, code: int) -> int:
-    """A signal goes to all processes of a job, and one of them says so."""
+    """Report a signal, which goes to all processes of a job, once."""
     return _fail(sentence, code) if launch.speaker().is_first else code
 
 
 def _quiet_pipe() -> int:
-    """The reader has gone (``| head``): no message, and nothing more is written."""
+    """End quietly when the reader is gone (``| head``); nothing more is written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return 128 + signal.SIGPIPE
 
 
 def _prepare_streams() -> None:
-    """UTF-8 whatever the locale says; what cannot be written is escaped on standard error."""
+    """Write UTF-8 whatever the locale; what cannot be encoded is escaped on standard error."""
     for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and the two switches every command has."""
+"""Arguments and options that several commands share, and the two that every command has."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _debug = False
 
 
 def reset() -> None:
-    """Before a command: no traceback unless the user asks for it."""
+    """Hide tracebacks at the start of a command, unless the environment asks for them."""
     global _debug
     _debug = bool(os.environ.get("NEXTWORD_DEBUG"))
 
 
 def debug() -> bool:
-    """Whether ``--debug`` was given."""
+    """Tell whether ``--debug`` was given."""
     return _debug
 
 
@@ -28,7 +28,7 @@ def _set_debug(value: bool) -> bool:
 
 
 def complete_run(incomplete: str) -> list[str]:
-    """Names of runs, for the shell."""
+    """Complete the names of runs in the shell."""
     from nextword.store.names import list_runs
 
     return [name for name in ["latest", *(run.name for run in list_runs())] if name.startswith(incomplete)]
@@ -55,7 +55,7 @@ RunName = Annotated[
 TextFile = Annotated[str, typer.Argument(metavar="[FILE|-]", help="A text file; - reads standard input.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Debug = Annotated[
-    bool, typer.Option("--debug", help="Show where an error comes from.", callback=_set_debug, is_eager=True)
+    bool, typer.Option("--debug", help="Show the traceback of an error.", callback=_set_debug, is_eager=True)
 ]
 Model = Annotated[
     str | None,
@@ -74,7 +74,10 @@ TokenizerName = Annotated[
 ]
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Set anything, as in model.order=3; may be repeated."),
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Change a setting, as in model.order=3; may be repeated."
+    ),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a run that is there.")]
-OutFile = Annotated[str | None, typer.Option("-o", "--out", metavar="FILE", help="Where to write it.")]
+RunOut = Annotated[str | None, typer.Option("--out", metavar="RUN", help="The new run (default: runs/…).")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing run.")]
+OutFile = Annotated[str | None, typer.Option("-o", "--out", metavar="FILE", help="The file to write.")]

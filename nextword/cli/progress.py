@@ -1,7 +1,7 @@
 """Events on the terminal: a bar with the time left for each stage, on standard error.
 
-Training shows beside it how it goes: loss, held-out bits per byte, tokens a second, gradient norm, memory.
-Where standard error is no terminal there are plain lines: notes, and one for each look at the held-out text.
+Training also shows loss, held-out bits per byte, tokens per second, gradient norm and memory. Where standard
+error is not a terminal there are plain lines: notes, and one line per measurement of the held-out text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from nextword.cli import show
-from nextword.core.events import Done, Event, Note, Progress, Stage, Step, Valid
+from nextword.core.events import Event, Note, Progress, Stage, Step, Valid, result_of
 from nextword.core.printable import printable
 from nextword.core.sizes import show_size
 
@@ -22,25 +22,24 @@ _QUIET = 30.0  # seconds of training without a line, at most
 
 
 def follow(events: Iterable[Event]) -> Any:
-    """Show what happens until the end; returns what was made."""
+    """Run events to the end while showing them; returns what was made."""
     return _with_bars(events) if sys.stderr.isatty() else _plain(events)
 
 
 def _plain(events: Iterable[Event]) -> Any:
-    made, told = None, Told()
-    for event in events:
+    status = Status()
+
+    def watch(event: Event) -> None:
         if isinstance(event, Note):
             show.note(event.message)
-        elif isinstance(event, (Step, Valid)):
-            if told.add(event):
-                show.note(told.line())
-        elif isinstance(event, Done):
-            made = event.result
-    return made
+        elif isinstance(event, (Step, Valid)) and status.add(event):
+            show.note(status.line())
+
+    return result_of(events, watch)
 
 
-class Told:
-    """The newest that is known of a training, in words."""
+class Status:
+    """The latest numbers of a training run, as text."""
 
     def __init__(self) -> None:
         self.step: Step | None = None
@@ -48,7 +47,7 @@ class Told:
         self._at = 0.0
 
     def add(self, event: Step | Valid) -> bool:
-        """Whether it is time for a line: at each validation, and when there was none for long."""
+        """Keep the event; True if a line is due: at each validation, and after a long silence."""
         is_due = isinstance(event, Valid) or event.seconds - self._at >= _QUIET
         if isinstance(event, Valid):
             self.valid = event
@@ -59,7 +58,7 @@ class Told:
         return is_due
 
     def details(self) -> str:
-        """Everything but step and time."""
+        """Show everything but step and time."""
         parts = [f"loss {self.step.loss:.3f}"] if self.step is not None else []
         if self.valid is not None:
             parts.append(f"held out {self.valid.shown}{'' if self.valid.best else ' (not the best)'}")
@@ -69,7 +68,7 @@ class Told:
         return ", ".join(parts)
 
     def line(self) -> str:
-        """One line that says it all."""
+        """Show step, details and time left on one line."""
         newest = self.valid if self.step is None else self.step
         step = 0 if newest is None else newest.step
         of = f" of {self.step.steps:,}" if self.step is not None and self.step.steps else ""
@@ -79,7 +78,7 @@ class Told:
 
 
 def _time(seconds: float) -> str:
-    """As in 1:02:03, or 0:07."""
+    """Format seconds, as in 1:02:03 or 0:07."""
     whole = max(0, round(seconds))
     hours = f"{whole // 3600}:" if whole >= 3600 else ""
     minutes = whole // 60 % 60
@@ -87,33 +86,51 @@ def _time(seconds: float) -> str:
 
 
 def _with_bars(events: Iterable[Event]) -> Any:
-    made, current, told = None, None, Told()
     with _bars() as bars:
-        for event in events:
-            if isinstance(event, Stage):
-                _close(bars, current)
-                current, told = bars.add_task(printable(event.name), total=event.total, details=""), Told()
-            elif isinstance(event, Progress) and current is not None:
-                bars.update(current, completed=event.done)
-            elif isinstance(event, (Step, Valid)):
-                current = bars.add_task("train", total=None, details="") if current is None else current
-                told.add(event)
-                _advance(bars, current, told)
-            elif isinstance(event, Note):
-                bars.console.print(printable(event.message), markup=False, highlight=False)
-            elif isinstance(event, Done):
-                made = event.result
-        _close(bars, current)
+        screen = Screen(bars)
+        made = result_of(events, screen.watch)
+        screen.close()
     return made
 
 
-def _advance(bars: Bars, task: Any, told: Told) -> None:
-    """The bar of a training: by its time where that is known, else by its steps."""
-    step, details = told.step, told.details()
-    if step is not None and step.seconds_left is not None:
-        bars.update(task, total=step.seconds + step.seconds_left, completed=step.seconds, details=details)
-    elif step is not None:
-        bars.update(task, total=step.steps, completed=step.step, details=details)
+class Screen:
+    """One bar per stage, with the numbers of a training run beside it."""
+
+    def __init__(self, bars: Bars) -> None:
+        self.bars = bars
+        self.task: Any = None
+        self.status = Status()
+
+    def watch(self, event: Event) -> None:
+        """Show one event."""
+        if isinstance(event, Stage):
+            self.close()
+            self.task = self.bars.add_task(printable(event.name), total=event.total, details="")
+            self.status = Status()
+        elif isinstance(event, Progress) and self.task is not None:
+            self.bars.update(self.task, completed=event.done)
+        elif isinstance(event, (Step, Valid)):
+            if self.task is None:
+                self.task = self.bars.add_task("train", total=None, details="")
+            self.status.add(event)
+            self._advance()
+        elif isinstance(event, Note):
+            self.bars.console.print(printable(event.message), markup=False, highlight=False)
+
+    def close(self) -> None:
+        """Fill the bar of the current stage."""
+        if self.task is not None:
+            total = self.bars.tasks[self.task].total
+            self.bars.update(self.task, total=total or 1, completed=total or 1)
+
+    def _advance(self) -> None:
+        """Move the bar of a training run: by its time if that is known, otherwise by its steps."""
+        step, details = self.status.step, self.status.details()
+        if step is not None and step.seconds_left is not None:
+            total = step.seconds + step.seconds_left
+            self.bars.update(self.task, total=total, completed=step.seconds, details=details)
+        elif step is not None:
+            self.bars.update(self.task, total=step.steps, completed=step.step, details=details)
 
 
 def _bars() -> Bars:
@@ -129,9 +146,3 @@ def _bars() -> Bars:
         TextColumn("{task.fields[details]}", markup=False),
         console=Console(stderr=True),
     )
-
-
-def _close(bars: Bars, task: Any) -> None:
-    if task is not None:
-        total = bars.tasks[task].total
-        bars.update(task, total=total or 1, completed=total or 1)

@@ -1,4 +1,4 @@
-"""How things are printed: results on standard output, notes on standard error, one JSON object on request."""
+"""Printing: results on standard output, notes on standard error, one JSON object on request."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 from nextword.core.printable import printable
 
 
-class ReaderGone(Exception):  # noqa: N818 - it says what happened
-    """Nobody reads our output any more, as after ``| head``."""
+class ReaderGone(Exception):  # noqa: N818 - not an error of the program
+    """The reader of our output has closed the pipe, as after ``| head``."""
 
 
 @contextmanager
@@ -28,29 +28,29 @@ def _to_reader() -> Iterator[None]:
 
 
 def result(text: str) -> None:
-    """One result for people; control characters are written out."""
+    """Print one result for people; control characters are escaped."""
     with _to_reader():
         sys.stdout.write(printable(text) + "\n")
 
 
 def note(text: str) -> None:
-    """One sentence beside the results."""
+    """Print one sentence on standard error."""
     sys.stderr.write(printable(text) + "\n")
 
 
 def next_command(command: str) -> None:
-    """What one would naturally do next."""
+    """Print the command that one would naturally run next."""
     note(f"next: {command}")
 
 
 def as_json(value: Any) -> None:
-    """One JSON value on one line; what JSON has no number for is null."""
+    """Print one JSON value on one line; infinity and NaN become null."""
     with _to_reader():
         sys.stdout.write(json.dumps(_finite(value), ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows with one heading, columns as wide as their widest cell; numbers stand to the right."""
+    """Print rows under one heading, columns as wide as their widest cell; numbers are right-aligned."""
     if not rows:
         return
     columns = list(rows[0])
@@ -66,7 +66,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def figures(values: Mapping[str, Any]) -> None:
-    """Names and values, one a line."""
+    """Print names and values, one per line."""
     width = max((len(name) for name in values), default=0)
     for name, value in values.items():
         shown = ", ".join(map(_cell, value)) if isinstance(value, (list, tuple)) else _cell(value)
@@ -74,14 +74,14 @@ def figures(values: Mapping[str, Any]) -> None:
 
 
 def pieces(texts: Iterable[str]) -> None:
-    """Text as it comes, without waiting for the end of a line."""
+    """Print text as it comes, without waiting for the end of a line."""
     for text in texts:
         with _to_reader():
             sys.stdout.write(printable(text))
 
 
 def stream(chunks: Iterable[bytes], out: str | None = None) -> None:
-    """Lines as bytes, to a file or standard output; a terminal never gets control characters."""
+    """Write lines as bytes to a file or standard output; on a terminal control characters are escaped."""
     if out is not None:
         with open(out, "wb") as file:
             file.writelines(chunks)
@@ -94,9 +94,9 @@ def stream(chunks: Iterable[bytes], out: str | None = None) -> None:
 
 @contextmanager
 def raw_output(out: str | None, json: bool) -> Iterator[Any]:
-    """Where a verb writes lines: the file asked for, standard output, or nowhere if JSON goes there.
+    """Open what a verb writes lines to: the file, standard output, or nothing if JSON is printed there.
 
-    Standard output that is a terminal gets printable text.
+    On a terminal control characters are escaped.
     """
     if out is not None:
         yield out
@@ -111,7 +111,7 @@ def raw_output(out: str | None, json: bool) -> Iterator[Any]:
 
 
 class _Terminal:
-    """Bytes to a terminal, control characters written out."""
+    """Bytes to a terminal, control characters escaped."""
 
     def write(self, data: bytes) -> int:
         sys.stdout.write(printable(data.decode("utf-8", "backslashreplace")))

@@ -1,4 +1,4 @@
-"""``nextword tokenizer``: train one by itself, look at what it does, compare several."""
+"""``nextword tokenizer``: train, show and compare tokenizers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Data = Annotated[list[str] | None, typer.Argument(metavar="[DATA...]", help="Tex
 def train(
     data: Data = None,
     tokenizer: TokenizerName = "bpe",
-    out: Annotated[str, typer.Option(metavar="FILE", help="Where to write it.")] = "tokenizer.json",
+    out: Annotated[str, typer.Option(metavar="FILE", help="The file to write.")] = "tokenizer.json",
     sets: Sets = None,
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Learn a tokenizer from text; `train --tokenizer FILE` uses it."""
+    """Train a tokenizer on text; `train --tokenizer FILE` uses it."""
     from nextword.api import tokenizer as tokenizers
 
     done = progress.follow(tokenizers.training(data or (), tokenizer or "bpe", out, sets or ()))
@@ -33,11 +33,11 @@ def train(
 @app.command("show")
 def show_pieces(
     tokenizer: Annotated[str, typer.Argument(metavar="RUN|FILE", help="A run, a tokenizer file or a name.")],
-    text: Annotated[str, typer.Option(metavar="TEXT", help="What to cut.")] = "",
+    text: Annotated[str, typer.Option(metavar="TEXT", help="A text to split.")] = "",
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Show a tokenizer, and how it cuts a text."""
+    """Show a tokenizer, and how it splits a text."""
     from nextword.api import tokenizer as tokenizers
 
     found = tokenizers.show(tokenizer, text)
@@ -54,7 +54,7 @@ def compare(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Cut one text with several tokenizers: vocabulary, tokens per word, bytes per token, unknown words."""
+    """Compare tokenizers on one text: vocabulary, tokens per word, bytes per token, unknown words."""
     from nextword.api import tokenizer as tokenizers
 
     rows = progress.follow(tokenizers.comparing(data or (), tokenizers_.split(","), sets or ()))

@@ -5,11 +5,13 @@ The terminal, the report and the web page consume the same events.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+import logging
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 Rows = list[dict[str, Any]]  # of ``metrics.jsonl``
+_log = logging.getLogger("nextword")
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,30 @@ class Done(Event):
     """The last event; holds the result."""
 
     result: Any = None
+
+
+def result_of(events: Iterable[Event], watch: Callable[[Event], None] | None = None) -> Any:
+    """Run events to the end and return what was made; ``watch`` is called with every event but the last.
+
+    None where nothing was made: the events ended without `Done`.
+    """
+    made = None
+    for event in events:
+        if isinstance(event, Done):
+            made = event.result
+        elif watch is not None:
+            watch(event)
+    return made
+
+
+def finish(events: Iterable[Event]) -> Any:
+    """Run events to the end and return what was made; notes go to the log ``nextword``."""
+    return result_of(events, _log_note)
+
+
+def _log_note(event: Event) -> None:
+    if isinstance(event, Note):
+        _log.warning(event.message)
 
 
 def returned(events: Generator[Event, None, Any]) -> Any:

@@ -301,7 +301,15 @@ class Task(Protocol):
 
     def describe(self, vocabulary: Any) -> str:
         """Return one line about the vocabularies, for the model card."""
+        return self.phrase(vocabulary)
+
+    def phrase(self, vocabulary: Any) -> str:
+        """Return what a model is over, in a few words, as in "27 characters"."""
         ...
+
+    def about(self, vocabulary: Any) -> Mapping[str, Any]:
+        """Return what the summary of a run says about the vocabularies."""
+        return {}
 
     def usage(self) -> Sequence[str]:
         """Return commands that a model card shows."""

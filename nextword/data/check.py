@@ -19,7 +19,7 @@ import numpy as np
 
 from nextword.core.contracts import END, START, Block
 from nextword.core.errors import DataError
-from nextword.core.events import Done, Event, Progress, Stage
+from nextword.core.events import Done, Event, Progress, Stage, result_of
 from nextword.data.paths import Source, resolve
 from nextword.data.readers import Paths, Reader
 from nextword.data.report import CheckReport, Longest, advise
@@ -46,12 +46,7 @@ _ANY = re.compile(f"[{''.join(_ODD.values())}]")
 
 def check(paths: Paths, settings: DataSettings | None = None) -> CheckReport:
     """Check the user's files and return the report."""
-    report: CheckReport | None = None
-    for event in checking(paths, settings):
-        if isinstance(event, Done):
-            report = event.result
-    if report is None:
-        raise RuntimeError("a check must end with its report")
+    report: CheckReport = result_of(checking(paths, settings))
     return report
 
 

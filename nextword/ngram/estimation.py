@@ -13,7 +13,7 @@ import numpy as np
 
 from nextword.core import catalog
 from nextword.core.errors import ConfigError
-from nextword.core.events import Done, Event, Note, Stage
+from nextword.core.events import Done, Event, Note, Stage, result_of
 from nextword.ngram import prune
 from nextword.ngram.arrays import Trie
 from nextword.ngram.counts import CountTrie, count
@@ -69,9 +69,7 @@ def check(settings: NgramSettings) -> None:
 
 def build(ids: Array, vocab_size: int, settings: NgramSettings, closed: bool = False) -> NgramModel:
     """Return the model of a packed text, without events."""
-    *_, last = fit(ids, vocab_size, settings, closed)
-    assert isinstance(last, Done)
-    model: NgramModel = last.result
+    model: NgramModel = result_of(fit(ids, vocab_size, settings, closed))
     return model
 
 

@@ -264,6 +264,14 @@ class LanguageModelling(Task):
         """Return the size and kind of the vocabulary."""
         return f"{vocabulary.vocab_size:,} ({vocabulary.name}; a sequence is a {vocabulary.unit})"
 
+    def phrase(self, vocabulary: Tokenizer) -> str:
+        """Return the size and name of the vocabulary."""
+        return f"{vocabulary.vocab_size:,} {vocabulary.name}"
+
+    def about(self, vocabulary: Tokenizer) -> Mapping[str, Any]:
+        """Return name and size of the tokenizer."""
+        return {"tokenizer": vocabulary.name, "vocabulary": vocabulary.vocab_size}
+
     def usage(self) -> Sequence[str]:
         """Return what a model card shows."""
         return ("nextword eval . TEXT", 'nextword generate . --prompt "the"')

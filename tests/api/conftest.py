@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import nextword
+
 LINES = [
     "the students opened their books",
     "the students opened their minds",
@@ -22,3 +24,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("corpus") / "school.txt"
     path.write_text("".join(line + "\n" for line in LINES))
     return path
+
+
+@pytest.fixture(scope="session")
+def run(corpus: Path) -> nextword.Run:
+    """A trigram model of them, in memory."""
+    return nextword.train(corpus, model="ngram", set={"model.order": 3})

@@ -1,4 +1,4 @@
-"""The layers hold: import-linter's contract, and nothing imports the package root."""
+"""The layers hold: import-linter's contracts, no cycles, and nothing imports the package root."""
 
 import ast
 import subprocess
@@ -30,6 +30,58 @@ def test_no_call_that_can_run_foreign_code():
     texts = {path.name: path.read_text(encoding="utf-8") for path in FILES}
     found = [(name, word) for name, text in texts.items() for word in words if word in text]
     assert found == []
+
+
+def _graph():
+    """The imports of every file by every other, those inside functions included, those for types left out."""
+    import grimp
+
+    graph = grimp.build_graph("nextword", exclude_type_checking_imports=True, cache_dir=None)
+    return {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+
+
+def _cycles(graph):
+    """The strongly connected components of more than one file, by the paths there and back."""
+
+    def reached(start):
+        seen, todo = set(), [start]
+        while todo:
+            new = graph[todo.pop()] - seen
+            seen |= new
+            todo += new
+        return seen
+
+    on_a_cycle = {module: seen for module in graph if module in (seen := reached(module))}
+    return {
+        frozenset(other for other in seen if module in on_a_cycle.get(other, ()))
+        for module, seen in on_a_cycle.items()
+    }
+
+
+# Known cycles, each by its files.
+CYCLES = {
+    frozenset({"nextword.data.readers", "nextword.data.tables"}),
+    frozenset({"nextword.ngram.limited.buckets", "nextword.ngram.limited.spark"}),
+    frozenset({"nextword.text.learn", "nextword.text.words"}),
+    frozenset(
+        {
+            "nextword.training.distributed.ddp",
+            "nextword.training.distributed.engines",
+            "nextword.training.distributed.fsdp",
+        }
+    ),
+}
+
+
+@pytest.mark.needs("grimp")
+def test_no_file_imports_itself_through_others():
+    assert _cycles(_graph()) <= CYCLES
+
+
+def test_a_cycle_is_found_through_any_number_of_files():
+    chain = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": set(), "f": {"a"}}
+    assert _cycles(chain) == {frozenset("abc")}
+    assert _cycles({"a": {"b"}, "b": set()}) == set()
 
 
 @pytest.mark.slow

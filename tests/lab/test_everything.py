@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from nextword.api import comparing
+from nextword.api import lab
 from nextword.core import catalog
 from nextword.core.events import Done, Note
 from nextword.core.printable import markup
@@ -81,12 +81,12 @@ def test_the_command_line_calls_them_all(monkeypatch, tmp_path):
         yield Done("made")
 
     monkeypatch.setattr(everything, "run_all", run_all)
-    assert comparing.lab("all", out=tmp_path, quick=True) == "made"
+    assert lab.lab("all", out=tmp_path, quick=True) == "made"
     assert seen == {"out": str(tmp_path), "run": None, "quick": True}
 
 
 def test_the_list_is_in_the_lectures_order_and_says_what_each_is_about():
-    rows = comparing.experiments()
+    rows = lab.experiments()
     names = [row["name"] for row in rows]
     some = ["sums-to-one", "window", "vanishing", "reach", "exposure-bias"]
     assert sorted(some, key=names.index) == some

@@ -16,7 +16,7 @@ import numpy as np
 
 from nextword.core.contracts import END, START, Carrier, LanguageModel, State, Tokenizer, deterministic
 from nextword.core.errors import ContextError, FormatError
-from nextword.core.events import Done, Event, Progress, Stage
+from nextword.core.events import Done, Event, Progress, Stage, result_of
 from nextword.evaluation.compress.coder import Decoder, Encoder, Weights
 from nextword.models.distributions import as_numpy
 
@@ -29,14 +29,14 @@ HEADER = 41
 
 def compress(model: LanguageModel, tokenizer: Tokenizer, data: bytes, run_hash: str) -> bytes:
     """The compressed file; `run_hash` (SHA-256 of the run, hexadecimal) says which run can open it."""
-    return bytes(_last(compressing(model, tokenizer, data, run_hash)))
+    return bytes(result_of(compressing(model, tokenizer, data, run_hash)))
 
 
 def decompress(
     model: LanguageModel, tokenizer: Tokenizer, data: bytes, run_hash: str, source: str = ""
 ) -> bytes:
     """The original bytes; a damaged file or one of another run is a FormatError (`source` names the file)."""
-    return bytes(_last(decompressing(model, tokenizer, data, run_hash, source)))
+    return bytes(result_of(decompressing(model, tokenizer, data, run_hash, source)))
 
 
 def compressing(model: LanguageModel, tokenizer: Tokenizer, data: bytes, run_hash: str) -> Iterator[Event]:
@@ -215,11 +215,3 @@ def _joined(asking: Generator[Any, int, bytes], decoder: Decoder, most: int) -> 
     except StopIteration as stop:
         return bytes(stop.value)
     raise ValueError("a word longer than the file")
-
-
-def _last(events: Iterator[Event]) -> Any:
-    result: Any = None
-    for event in events:
-        if isinstance(event, Done):
-            result = event.result
-    return result

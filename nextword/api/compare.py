@@ -1,0 +1,67 @@
+"""``compare``: train several models on one split and measure them side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nextword.core import config
+from nextword.core.events import Event, result_of
+
+if TYPE_CHECKING:
+    from nextword.comparison.compare import Comparison
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """What the user asked `compare` for."""
+
+    data: tuple[str, ...] = ()
+    models: Sequence[str] = ()
+    valid: tuple[str, ...] = ()
+    tokenizer: str | Sequence[str] | None = None  # several: every model with each
+    minutes: float | None = None  # for each model
+    seeds: int = 1  # runs of each model that draws random numbers
+    sets: Mapping[str, Any] | Sequence[str] = ()
+    out: str | os.PathLike[str] | None = None
+
+
+def compare(
+    *data: str | os.PathLike[str],
+    models: str | Sequence[str] = (),
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - the interface's name
+    **options: Any,
+) -> Comparison:
+    """Train several models on one split and measure them; further keywords are those of the command line."""
+    names = models.split(",") if isinstance(models, str) else models
+    texts = tuple(os.fspath(name) for name in data)
+    asked = CompareOptions(data=texts, models=tuple(names), sets=dict(set or {}), **options)
+    found: Comparison = result_of(comparing(asked))
+    return found
+
+
+def comparing(options: CompareOptions) -> Iterator[Event]:
+    """`compare` with its progress; the last event holds the comparison."""
+    from nextword.comparison.compare import compare as run
+    from nextword.comparison.setup import enter
+
+    sets = options.sets if isinstance(options.sets, Mapping) else config.parse_sets(options.sets)
+    contest = enter(
+        options.data,
+        options.models,
+        valid=options.valid,
+        tokenizer=_list(options.tokenizer),
+        sets=sets,
+        out=options.out,
+        minutes=options.minutes,
+        seeds=options.seeds,
+    )
+    yield from run(contest)
+
+
+def _list(names: str | Sequence[str] | None) -> list[str]:
+    """Split ``words,bpe`` in two."""
+    parts = names.split(",") if isinstance(names, str) else names or ()
+    return list(dict.fromkeys(part.strip() for part in parts if part.strip()))

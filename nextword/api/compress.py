@@ -1,0 +1,57 @@
+"""``compress``: a file coded with a run, which proves that bits per byte means what it says."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from nextword.api.opened import Name, Opened, opened
+from nextword.core.errors import DataError
+from nextword.evaluation.compress import compressor
+from nextword.store.disk import translate
+
+ENDING = ".nwz"
+
+
+def compress(run: Opened | Name, data: bytes) -> bytes:
+    """Compress any bytes with a run."""
+    found = opened(run)
+    return compressor.compress(found.model, found.tokenizer, data, found.fingerprint)
+
+
+def compress_file(run: Opened | Name, file: str, out: str | None = None) -> dict[str, Any]:
+    """Compress a file; the new one is ``FILE.nwz`` unless ``out`` names it."""
+    found = opened(run)
+    data = read_file(file)
+    coded = compress(found, data)
+    path = write_file(out or file + ENDING, coded)
+    rate = 8 * len(coded) / len(data) if data else 0.0
+    return {"path": path, "file": file, "bytes": len(data), "compressed": len(coded), "bits_per_byte": rate}
+
+
+def read_file(file: str) -> bytes:
+    """Read a whole file; one that cannot be read is named."""
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot read the file: {error.strerror}", file) from error
+
+
+def write_file(path: str, data: bytes) -> str:
+    """Write a file whole or not at all: a temporary one beside it is renamed."""
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.new-{os.getpid()}")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise translate(error, target) from error
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return path

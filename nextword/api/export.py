@@ -1,0 +1,49 @@
+"""``export``: write a run as another program's file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nextword.api.opened import Name, Opened, opened
+from nextword.core import catalog
+from nextword.core.errors import ConfigError
+from nextword.core.events import Done, Event, Stage, finish
+from nextword.formats.arpa.files import write_arpa
+from nextword.ngram.model import NgramModel
+
+if TYPE_CHECKING:
+    from nextword.core.contracts import Tokenizer
+
+FORMATS = ("arpa",)
+
+
+def export(run: Opened | Name, path: Name, to: str = "arpa") -> Path:
+    """Write a run as another program's file; ``.gz`` compresses it."""
+    finish(exporting(run, to, path))
+    return Path(path)
+
+
+def exporting(run: Opened | Name, to: str, path: Name) -> Iterator[Event]:
+    """`export` with its progress; the last event says what was written."""
+    if to not in FORMATS:
+        raise ConfigError(catalog.unknown(f"unknown export format '{to}'", to, FORMATS))
+    found = opened(run)
+    if not isinstance(found.model, NgramModel):
+        family = found.settings.family
+        raise ConfigError(f"an ARPA file holds an n-gram model, and this run is of the family '{family}'")
+    yield Stage("write")
+    yield from write_arpa(path, found.model.trie, _words(found.tokenizer))
+    size = os.path.getsize(path)
+    yield Done({"path": os.fspath(path), "format": to, "bytes": size, "order": found.model.order,
+                "ngrams": sum(found.model.trie.sizes)})  # fmt: skip
+
+
+def _words(tokenizer: Tokenizer) -> Any:
+    """Return the words with the ids 3, 4, … as they stand in texts."""
+    vocabulary = getattr(tokenizer, "vocab", None)
+    if vocabulary is not None:
+        return vocabulary
+    return [tokenizer.piece(index) for index in range(3, tokenizer.vocab_size)]

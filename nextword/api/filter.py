@@ -1,0 +1,70 @@
+"""``filter``: keep the lines of a text that a run finds likely, or unlikely."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import IO, Any, cast
+
+from nextword.api.opened import Name, Opened, opened
+from nextword.core import config
+from nextword.core.errors import ConfigError, DataError
+from nextword.core.events import Event, result_of
+from nextword.core.sizes import show_size
+from nextword.data.paths import resolve
+from nextword.evaluation.lines.filter import Filtered, FilterSettings, Scorer, filter_lines
+
+
+def filter(  # noqa: A001 - the verb's name
+    run: Opened | Name, file: Name, out: Name, *, against: Opened | Name | None = None, keep: str = "best"
+) -> Filtered:
+    """Copy the lines of a file that the rule keeps; called again after an interruption, it resumes."""
+    found: Filtered = result_of(filtering(run, os.fspath(file), os.fspath(out), against=against, keep=keep))
+    return found
+
+
+def filtering(
+    run: Opened | Name,
+    file: str,
+    out: str | IO[bytes] | None = None,
+    *,
+    against: Opened | Name | None = None,
+    keep: str = "best",
+    sets: Sequence[str] = (),
+) -> Iterator[Event]:
+    """`filter` with its progress, to a file or a stream (default: standard output)."""
+    given = {"filter.keep": keep} | config.parse_sets(sets)
+    settings = cast(FilterSettings, config.build({"filter": FilterSettings}, given)["filter"])
+    first = opened(run)
+    second = None if against is None else opened(against)
+    identity = first.fingerprint + ("" if second is None else second.fingerprint)
+    pair = None if second is None else (second.model, second.tokenizer)
+    source = resolve([file])
+    if len(source) != 1:
+        raise DataError(f"filter reads one file at a time, and this matches {len(source)}", file)
+    target = _output(source[0].path, sys.stdout.buffer if out is None else out)
+    scorer = Scorer(first.model, first.tokenizer, pair, identity)
+    yield from filter_lines(scorer, source[0].path, target, settings)
+
+
+def _output(source: str, out: str | IO[bytes]) -> str | IO[bytes]:
+    both = isinstance(out, str) and os.path.exists(out) and os.path.exists(source)
+    if isinstance(out, str) and both and os.path.samefile(source, out):
+        raise ConfigError(f"--out is '{out}', which is also the input; choose another file")
+    return out
+
+
+def describe(done: Filtered) -> str:
+    """Say in one sentence what a finished filter did."""
+    share = done.kept / done.lines if done.lines else 0.0
+    return (
+        f"kept {done.kept:,} of {done.lines:,} lines ({share:.1%}), {show_size(done.kept_bytes)}, "
+        f"in {done.seconds:.1f} s ({show_size(done.bytes / max(done.seconds, 1e-9))}/s)"
+    )
+
+
+def figures(done: Filtered) -> dict[str, Any]:
+    """Collect everything `--json` prints."""
+    return asdict(done)

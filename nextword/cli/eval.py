@@ -1,0 +1,37 @@
+"""``nextword eval``: how well a model predicts a text."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from nextword.cli import progress, show
+from nextword.cli.options import Debug, Json, RunName, Sets
+
+
+class Rule(StrEnum):
+    """How weights adapt in dynamic evaluation."""
+
+    sgd = "sgd"
+    rms = "rms"
+
+
+def evaluate(
+    run: RunName,
+    data: Annotated[list[str], typer.Argument(metavar="DATA...", help="Files, folders or corpora.")],
+    dynamic: Annotated[
+        Rule | None,
+        typer.Option(help="Dynamic evaluation: a neural model learns from each segment once it is scored."),
+    ] = None,
+    sets: Sets = None,
+    debug: Debug = False,
+    json: Json = False,
+) -> None:
+    """Measure a run on text: perplexity, bits per byte, unknown words, signature."""
+    from nextword.api import eval as measuring
+
+    rule = None if dynamic is None else dynamic.value
+    report = progress.follow(measuring.evaluating(run, data, sets or (), rule))
+    show.as_json(report.to_json()) if json else show.result(str(report))

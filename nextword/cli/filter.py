@@ -1,0 +1,37 @@
+"""``nextword filter``: keep lines by their scores."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nextword.cli import progress, show
+from nextword.cli.options import Debug, Json, OutFile, RunName, Sets, TextFile
+
+
+def filter_lines(
+    run: RunName,
+    file: TextFile = "-",
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="RUN2", help="Score by the difference between two runs (Moore-Lewis)."),
+    ] = None,
+    keep: Annotated[
+        str, typer.Option(metavar="RULE", help="best, worst, head:P, middle:P, tail:P (percent) or below:X.")
+    ] = "best",
+    out: OutFile = None,
+    sets: Sets = None,
+    debug: Debug = False,
+    json: Json = False,
+) -> None:
+    """Keep the lines that a model finds likely (or unlikely); streams, and with --out it can be resumed."""
+    from nextword.api import filter as filtering
+
+    with show.raw_output(out, json) as target:
+        done = progress.follow(
+            filtering.filtering(run, file, target, against=against, keep=keep, sets=sets or ())
+        )
+    if json:
+        show.as_json(filtering.figures(done))
+    show.note(filtering.describe(done))

@@ -1,0 +1,34 @@
+"""``nextword rescore``: reorder n-best lists."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nextword.cli import show
+from nextword.cli.options import Debug, Json, OutFile, RunName, TextFile
+
+
+def rescore(
+    run: RunName,
+    file: TextFile = "-",
+    weights: Annotated[
+        str | None, typer.Option(metavar="W1,W2,…", help="Weights of the list's scores and of the model's.")
+    ] = None,
+    tune: Annotated[
+        str | None, typer.Option(metavar="REFERENCES", help="Tune the weights on these references.")
+    ] = None,
+    out: OutFile = None,
+    debug: Debug = False,
+    json: Json = False,
+) -> None:
+    """Reorder n-best lists (Kaldi, JSONL or TSV: id, score, text) by a model's scores."""
+    from nextword.api import rescore as rescoring
+
+    done = rescoring.rescore(run, file, weights=weights, tune=tune)
+    if json:
+        show.as_json(done.figures())
+    else:
+        show.stream(done.chunks(), out)
+    show.note(done.describe())

@@ -1,0 +1,63 @@
+"""``nextword score``: the log-probability of every line or token."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from nextword.cli import show
+from nextword.cli.options import Debug, Json, RunName, Sets, TextFile
+
+
+class By(StrEnum):
+    """What gets a row of its own."""
+
+    line = "line"
+    token = "token"
+
+
+class Format(StrEnum):
+    """How rows are written."""
+
+    tsv = "tsv"
+    jsonl = "jsonl"
+
+
+def score(
+    run: RunName,
+    file: TextFile = "-",
+    by: Annotated[By, typer.Option(help="One row per line or per token.")] = By.line,
+    log10: Annotated[bool, typer.Option("--log10", help="Logarithms to base 10, as in KenLM.")] = False,
+    no_bos: Annotated[
+        bool, typer.Option("--no-bos", help="Score lines without a beginning-of-sentence context.")
+    ] = False,
+    no_eos: Annotated[
+        bool, typer.Option("--no-eos", help="Score lines without the end-of-sentence token.")
+    ] = False,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="One row per token, with where its probability comes from.")
+    ] = False,
+    format: Annotated[Format, typer.Option(help="The format of the rows.")] = Format.tsv,  # noqa: A002
+    sets: Sets = None,
+    debug: Debug = False,
+    json: Json = False,
+) -> None:
+    """Score every line of a text: log-probability, tokens, unknown tokens, the line."""
+    from nextword.api import score as scoring
+
+    options = scoring.ScoreOptions(
+        by=by.value,
+        log10=log10,
+        begin=not no_bos,
+        end=not no_eos,
+        format=format.value,
+        sets=tuple(sets or ()),
+    )
+    if evidence:
+        show.stream(scoring.evidence_rows(run, file, options))
+    elif json:
+        show.as_json(scoring.whole(run, file, options))
+    else:
+        show.stream(scoring.rows(run, file, options))

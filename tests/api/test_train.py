@@ -1,0 +1,46 @@
+"""`nextword.train`: arguments, notes, limits."""
+
+import numpy as np
+import pytest
+
+import nextword
+from nextword.core.errors import ConfigError
+
+
+def test_training_without_out_leaves_nothing_on_disk(corpus, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = nextword.train(str(corpus))
+    assert run.path is None
+    assert list(tmp_path.iterdir()) == []
+    assert "in memory" in repr(run)
+
+
+def test_out_keeps_the_run_and_load_opens_it(corpus, tmp_path):
+    run = nextword.train([corpus], model="ngram", out=tmp_path / "r")
+    again = nextword.load(tmp_path / "r", verify=True)
+    assert run.path == again.path == tmp_path / "r"
+    assert run.score("the students").nll == again.score("the students").nll
+
+
+def test_wrong_argument_of_train_is_named(corpus):
+    with pytest.raises(ConfigError, match="'tokeniser' is no argument of train; did you mean 'tokenizer'"):
+        nextword.train(corpus, tokeniser="words")
+
+
+def test_minutes_that_will_hardly_do_are_noted(corpus, caplog):
+    nextword.train(corpus, model="ngram", minutes=0.0001)
+    assert "more than the 0.0001 minutes" in caplog.text
+
+
+def test_notes_go_to_the_log(corpus, caplog):
+    nextword.train(corpus)
+    assert "auto chose the model 'ngram-good-turing'" in caplog.text
+
+
+def test_memory_limit_changes_no_number(corpus, tmp_path):
+    free = nextword.train(corpus, model="ngram", out=tmp_path / "a")
+    # torch may be loaded by other tests of this process, and its memory counts
+    nextword.train(corpus, model="ngram", set={"train.memory": "2G"}, out=tmp_path / "b")
+    for name in free.model.trie.named():
+        np.testing.assert_allclose(np.load(tmp_path / "a" / name), np.load(tmp_path / "b" / name), rtol=1e-6)
+    assert not (tmp_path / "b" / "scratch").exists()

@@ -1,0 +1,13 @@
+"""`nextword filter`: lines kept by their scores."""
+
+
+def test_filter_keeps_lines_byte_for_byte(nextword, saved_run, here):
+    (here / "t.txt").write_bytes(b"the cat sat on the mat .\nzq zq zq zq\nthe  dog\tsat\r\n")
+    kept = nextword("filter", saved_run, "t.txt", "--keep", "head:34")
+    assert kept.out == "the cat sat on the mat .\n"
+    assert nextword("filter", saved_run, "t.txt", "--keep", "best", "--out", "f.txt").code == 0
+    done = nextword("filter", saved_run, "t.txt", "--keep", "worst", "--json")
+    assert done.json["lines"] == 3
+    refused = nextword("filter", saved_run, "t.txt", "--out", "t.txt")
+    assert refused.code == 1
+    assert "which is also the input" in refused.err

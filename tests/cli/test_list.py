@@ -1,0 +1,13 @@
+"""`nextword list`: the catalog."""
+
+
+def test_catalog_can_be_listed(nextword):
+    names = [row["name"] for row in nextword("list", "smoothing", "--json").json]
+    assert names[:2] == ["mle", "add"]
+    assert {"model", "tokenizer"} <= {row["name"] for row in nextword("list", "--json").json}
+
+
+def test_unknown_slot_is_named(nextword):
+    done = nextword("list", "smothing")
+    assert done.code == 1
+    assert "did you mean 'smoothing'?" in done.err

@@ -1,0 +1,53 @@
+"""`nextword score`: rows per line and per token."""
+
+import json
+
+import pytest
+
+
+def test_score_gives_one_row_a_line(nextword, saved_run, here):
+    (here / "t.txt").write_text("the cat sat\nthe zebra sat\n")
+    rows = [line.split("\t") for line in nextword("score", saved_run, "t.txt").out.rstrip("\n").split("\n")]
+    assert [row[1:] for row in rows] == [["4", "0", "the cat sat"], ["4", "1", "the zebra sat"]]
+    assert float(rows[0][0]) > float(rows[1][0])
+
+
+def test_score_by_token_adds_up_to_the_line(nextword, saved_run, here):
+    (here / "t.txt").write_text("the cat sat\n")
+    line = nextword("score", saved_run, "t.txt", "--log10").out.split("\t")[0]
+    tokens = nextword("score", saved_run, "t.txt", "--log10", "--by", "token").out.rstrip("\n").split("\n")
+    assert [row.split("\t")[4] for row in tokens] == ["the", "cat", "sat", "</s>"]
+    assert sum(float(row.split("\t")[2]) for row in tokens) == pytest.approx(float(line), abs=1e-5)
+
+
+def test_score_formats_agree(nextword, saved_run, here):
+    (here / "t.txt").write_text("the cat sat\nthe cow sang\n")
+    tsv = nextword("score", saved_run, "t.txt").out
+    jsonl = nextword("score", saved_run, "t.txt", "--format", "jsonl").out
+    whole = nextword("score", saved_run, "t.txt", "--json").json
+    assert [f"{row['logprob']:.6f}" for row in whole["lines"]] == [
+        row.split("\t")[0] for row in tsv.rstrip().split("\n")
+    ]
+    assert len(jsonl.rstrip().split("\n")) == 2
+    assert whole["logprob"] == pytest.approx(sum(row["logprob"] for row in whole["lines"]))
+
+
+def test_score_without_the_ends_leaves_them_out(nextword, saved_run, here):
+    (here / "t.txt").write_text("the cat\n")
+    both = nextword("score", saved_run, "t.txt", "--json").json["tokens"]
+    assert nextword("score", saved_run, "t.txt", "--no-eos", "--json").json["tokens"] == both - 1
+    plain = nextword("score", saved_run, "t.txt", "--json").json["logprob"]
+    assert nextword("score", saved_run, "t.txt", "--no-bos", "--json").json["logprob"] != plain
+
+
+def test_evidence_is_a_row_a_token_and_adds_up(nextword, corpus, saved_run, here):
+    sets = ("--set", "recent.decay=0.9", "--set", "recent.size=20")
+    assert nextword("mix", saved_run, "--recent", 20, *sets, "--tune", corpus, "--out", "m").code == 0
+    (here / "t.txt").write_text("the cat sat\nthe cat sang\n")
+    rows = [line.split("\t") for line in nextword("score", "m", "t.txt", "--evidence").out.splitlines()]
+    assert [row[3] for row in rows] == ["the", "cat", "sat", "</s>", "the", "cat", "sang", "</s>"]
+    assert [row[:2] for row in rows[3:6]] == [["1", "4"], ["2", "1"], ["2", "2"]]
+    assert "'the' 4 words ago" in rows[5][4]
+    plain = nextword("score", "m", "t.txt", "--evidence", "--format", "jsonl").out.splitlines()
+    found = [json.loads(line) for line in plain]
+    assert all(abs(sum(s["share"] for s in each["said"]) - each["probability"]) < 1e-9 for each in found)
