@@ -14,14 +14,15 @@ from peers.task import Task
 from torch import Tensor, nn
 
 from nextword.core.config import parse_sets
-from nextword.core.events import Done, Measure
+from nextword.core.events import Measure, returned
 from nextword.data.batches.batch import NOT_COUNTED
 from nextword.data.encode import encode
 from nextword.data.source import Source
 from nextword.runs.settings import plan
-from nextword.training import job as setup
+from nextword.tasks.lm import PreparedText
 from nextword.training import loop
 from nextword.training.conditions import Conditions
+from nextword.training.job import make_job
 
 SETTINGS = [
     "train.optimizer=adamw", "train.weight_decay=0", "train.schedule=constant", "train.warmup=0",
@@ -43,19 +44,8 @@ def job_of(task: Task, sets: list[str]) -> Any:
     """What our trainer would do, ready to begin."""
     family = "lstm" if task.kind == "lstm" else "transformer"
     settings = plan(family, seed=task.seed, sets=parse_sets(sets))
-    text = finish(encode(settings, Source.for_training([task.text], settings.data), None))
-    return finish(setup.prepare(settings, text, None, Conditions()))
-
-
-def finish(events: Any) -> Any:
-    """The result of a chain of events, however it is handed over."""
-    while True:
-        try:
-            event = next(events)
-        except StopIteration as end:
-            return end.value
-        if isinstance(event, Done):
-            return event.result
+    text = returned(encode(Source.for_training([task.text], settings.data), settings.text, settings.data))
+    return returned(make_job(settings, PreparedText(text), Conditions()))[1]
 
 
 def plain_losses(task: Task, model: nn.Module, job: Any, steps: int) -> list[float]:
@@ -64,7 +54,7 @@ def plain_losses(task: Task, model: nn.Module, job: Any, steps: int) -> list[flo
     optimizer = torch.optim.AdamW(weights, lr=job.settings.rate, betas=job.settings.betas, weight_decay=0)
     hidden = tuple(torch.zeros(task.layers, task.batch, task.width) for _ in range(2))
     losses: list[float] = []
-    for _, _, batch in loop.walk_batches(job.source, 0, 0):
+    for _, _, batch in loop.walk_batches(job.batches, 0, 0):
         if len(losses) == steps:
             break
         x, y = torch.from_numpy(batch.inputs_BT), torch.from_numpy(batch.targets_BT)

@@ -16,8 +16,15 @@ def step(number, seconds=1.0, left=9.0, steps=None):
     )  # fmt: skip
 
 
-def valid(number, seconds=1.0, best=True, bits=2.125):
-    return Valid(step=number, seconds=seconds, tokens=1, nll=4.5, bits_per_byte=bits, best=best)
+def valid(number, seconds=1.0, best=True, shown="2.125 bits per byte"):
+    return Valid(
+        step=number,
+        seconds=seconds,
+        tokens=1,
+        values={},
+        shown=shown,
+        best=best,
+    )
 
 
 def test_each_validation_is_a_plain_line(capsys):
@@ -34,8 +41,8 @@ def test_a_long_silence_is_broken(capsys):
     assert capsys.readouterr().err == "step 3 of 9: loss 4.250, 12,346 tokens/s, norm 0.5, 450 MB\n"
 
 
-def test_what_is_worse_and_what_has_no_bytes_says_so(capsys):
-    progress.follow([valid(3, best=False, bits=None)])
+def test_a_measurement_is_shown_as_its_task_says_it(capsys):
+    progress.follow([valid(3, best=False, shown="4.500 nats per token")])
     assert capsys.readouterr().err == "step 3: held out 4.500 nats per token (not the best)\n"
 
 

@@ -17,6 +17,7 @@ from table_models import make_table_model
 from nextword.core import catalog
 from nextword.core.contracts import END, START, UNKNOWN, Block, Carrier, LanguageModel
 from nextword.core.errors import ConfigError, DamagedError
+from nextword.core.family import NetworkFamily
 from nextword.evaluation.compress import compressor as packing
 from nextword.evaluation.lm.perplexity import evaluate
 from nextword.mixtures.mixture import Mixture
@@ -34,9 +35,7 @@ torch.set_num_threads(1)
 WORDS, PAD = 30, 29  # the last word is never read: pads are filled with it
 TOLERANCE = 1e-5
 SMALL = {"layers": 2, "hidden": 16, "embedding": 12, "context": 10}
-FAMILIES = [
-    name for name in catalog.names("model") if getattr(catalog.find("model", name), "is_neural", False)
-]
+FAMILIES = [name for name in catalog.names("model") if isinstance(catalog.find("model", name), NetworkFamily)]
 every_family = pytest.mark.parametrize("name", FAMILIES)
 
 

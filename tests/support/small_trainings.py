@@ -11,8 +11,9 @@ from nextword.api.train import Order, run
 from nextword.core import catalog
 from nextword.core.errors import NextwordError
 from nextword.core.events import Done, Event, Note
+from nextword.core.family import NetworkFamily
 
-NEURAL = [name for name in catalog.names("model") if getattr(catalog.find("model", name), "is_neural", False)]
+NEURAL = [name for name in catalog.names("model") if isinstance(catalog.find("model", name), NetworkFamily)]
 TEXT = "the cat sat on the mat\nthe dog sat on the log\n\na cat and a dog\n" * 15
 SMALL = {
     "model.hidden": 16, "train.steps": 14, "train.batch": 4, "train.length": 8, "train.threads": 1,

@@ -16,6 +16,7 @@ from nextword.mixtures.mixture import Mixture
 from nextword.runs import saved
 from nextword.runs.settings import plan
 from nextword.store.writing import new_run
+from nextword.tasks.lm import Texts
 from nextword.training.budget.clock import Clock
 from nextword.training.conditions import Conditions
 from nextword.training.fit import fit
@@ -44,7 +45,7 @@ def test_parts_share_text_and_seed_and_counts_come_first():
 def test_a_mixture_without_held_out_text_is_refused(tmp_path):
     source, _ = sources(tmp_path)
     with pytest.raises(ConfigError, match="weighed on held-out text"):
-        list(fit(plan("mixture"), source))
+        list(fit(plan("mixture"), Texts(source)))
 
 
 @pytest.mark.slow
@@ -54,7 +55,7 @@ def test_a_mixture_is_at_least_as_good_as_its_parts_and_is_saved_whole(tmp_path,
     settings = plan("mixture", tokenizer=tokenizer, sets=SMALL)
     began = time.monotonic()
     with new_run(tmp_path / "run") as folder:
-        *_, done = fit(settings, source, valid, folder, Conditions(Clock(8.0)))
+        *_, done = fit(settings, Texts(source, valid), folder, Conditions(Clock(8.0)))
         assert isinstance(done, Done)
         saved.write(done.result, folder)
     assert time.monotonic() - began < 20
@@ -72,7 +73,7 @@ def test_a_mixture_is_at_least_as_good_as_its_parts_and_is_saved_whole(tmp_path,
 def test_a_part_that_does_as_well_alone_is_kept_alone(tmp_path):
     source, valid = sources(tmp_path)
     sets = {"model.alone": True, "model.models": ("ngram", "ngram")}
-    *_, done = fit(plan("mixture", tokenizer="words", sets=sets), source, valid)
+    *_, done = fit(plan("mixture", tokenizer="words", sets=sets), Texts(source, valid))
     assert done.result.settings.family == "ngram"
 
 
@@ -81,10 +82,10 @@ def test_count_models_learn_the_held_out_end_of_the_text_once_they_are_weighed(t
     source, valid = hold_out([tmp_path / "text.txt"], DataSettings())
     sets = {"model.alone": True, "model.models": ("ngram", "ngram")}
     settings = plan("mixture", tokenizer="characters", sets=sets)
-    *_, done = fit(settings, source, valid)
-    *_, without = fit(plan("ngram", tokenizer="characters", sets={"model.order": 8}), source)
+    *_, done = fit(settings, Texts(source, valid))
+    *_, without = fit(plan("ngram", tokenizer="characters", sets={"model.order": 8}), Texts(source))
     whole = Source.for_training([tmp_path / "text.txt"], DataSettings())
-    *_, alone = fit(plan("ngram", tokenizer="characters", sets={"model.order": 8}), whole)
+    *_, alone = fit(plan("ngram", tokenizer="characters", sets={"model.order": 8}), Texts(whole))
     assert done.result.facts.data.words == alone.result.facts.data.words
     assert news(done.result) < 0.5 * news(without.result)
 

@@ -18,9 +18,11 @@ from nextword.data.batches.stream import Columns
 from nextword.models.network import NeuralLanguageModel
 from nextword.models.training import NeuralTrainSettings
 from nextword.system.signals import Stop
-from nextword.tasks.held_out import HeldOut
+from nextword.tasks.held_out import HeldOutText
+from nextword.tasks.objectives.next_token import NextToken
 from nextword.training import loop
 from nextword.training.budget.clock import Clock
+from nextword.training.job import Job
 
 V = 9
 
@@ -42,8 +44,17 @@ def job(held=True, clock=None, stop=None, **about):
     with seeded(torch.device("cpu"), 1):
         network = TinyRNN(V, 8)
     source = Columns(text(), None, True, settings.batch, settings.length, settings.seed)
-    out = HeldOut.of([Encoded(text(1, 80, 9), 1, 0, 160, 0, 3.0)], True) if held else None
-    return loop.Job(network, settings, source, True, out, clock or Clock(), stop or Stop())
+    out = HeldOutText.of([Encoded(text(1, 80, 9), 1, 0, 160, 0, 3.0)], True) if held else None
+    return Job(
+        network,
+        settings,
+        source,
+        NextToken(settings, carries=True),
+        out,
+        clock or Clock(),
+        stop or Stop(),
+        model=NeuralLanguageModel,
+    )
 
 
 def kinds(events, kind):
@@ -72,11 +83,11 @@ def test_best_weights_on_the_held_out_text_are_kept():
     made = job(rate=0.5, steps=40, valid_every=1, schedule="constant")
     *events, done = loop.fit(made)
     found = kinds(events, Valid)
-    best = min(found, key=lambda each: each.nll)
+    best = min(found, key=lambda each: each.values["nll"])
     assert done.result.facts["best_step"] == best.step
     assert next(each.best for each in found)
     again = made.held_out.measure(done.result.model.network)
-    assert again.nll == pytest.approx(best.nll, rel=1e-6)
+    assert again.cost == pytest.approx(best.values["nll"], rel=1e-6)
 
 
 def test_without_held_out_text_the_last_weights_are_kept():
@@ -94,24 +105,24 @@ def test_measurement_has_the_numbers_of_the_contract():
     ids = text(1, 80, 9)
     logp, _ = model.score(ids[None, 1:], np.array([len(ids) - 1]))
     found = made.held_out.measure(made.network)
-    assert found.tokens == len(ids) - 1
-    assert found.nll == pytest.approx(-float(logp.mean()), rel=1e-5)
-    bits = (found.nll * found.tokens + 3.0) / math.log(2) / 160
-    assert found.bits_per_byte == pytest.approx(bits, rel=1e-6)
+    assert found.count == len(ids) - 1
+    assert found.values["nll"] == pytest.approx(-float(logp.mean()), rel=1e-5)
+    bits = (found.values["nll"] * found.count + 3.0) / math.log(2) / 160
+    assert found.values["bits_per_byte"] == pytest.approx(bits, rel=1e-6)
 
 
 def test_long_held_out_text_is_cut_into_rows_with_nearly_the_same_number():
     ids = text(2, 3000, 5)
-    whole = HeldOut.of([Encoded(ids, 2, 0, 6000, 0)], True)
+    whole = HeldOutText.of([Encoded(ids, 2, 0, 6000, 0)], True)
     assert len(whole.rows) > 10
     assert sum(len(row) - 1 for row in whole.rows) == whole.tokens == len(ids) - 2
     network = job().network
     model = NeuralLanguageModel(network)
     rows = ids.reshape(2, -1)
     logp, _ = model.score(rows[:, 1:], np.full(2, rows.shape[1] - 1))
-    assert whole.measure(network).nll == pytest.approx(-float(logp.mean()), rel=0.01)
+    assert whole.measure(network).cost == pytest.approx(-float(logp.mean()), rel=0.01)
     some = whole.measure(network, 1000)
-    assert 500 < some.tokens < 2000
+    assert 500 < some.count < 2000
 
 
 def test_patience_ends_a_training_that_gets_no_better():
@@ -132,9 +143,9 @@ def test_rate_falls_where_the_held_out_text_gets_no_better():
 
 def test_average_of_the_best_is_taken_only_if_it_is_better():
     *events, done = loop.fit(job(average=3, steps=40, schedule="constant", valid_every=4))
-    best = min(each.nll for each in kinds(events, Valid))
+    best = min(each.values["nll"] for each in kinds(events, Valid))
     found = job().held_out.measure(done.result.model.network)
-    assert found.nll == pytest.approx(best, rel=1e-5)
+    assert found.values["nll"] == pytest.approx(best, rel=1e-5)
 
 
 def test_loss_that_is_no_number_stops_with_step_and_batch():
@@ -145,7 +156,7 @@ def test_loss_that_is_no_number_stops_with_step_and_batch():
             yield Batch(np.full((1, 2), 3), np.full((1, 2), 4), None)
 
     made = job()
-    made.source = Poisoned()
+    made.batches = Poisoned()
     with torch.no_grad():
         made.network.hidden.weight.fill_(math.nan)
     where = r"the loss is nan at step 1 \(batch 1 of epoch 1\), first in the weights 'hidden.weight'"
@@ -214,7 +225,7 @@ def test_steps_are_the_most_that_minutes_can_give():
 def test_epochs_give_the_steps():
     made = job(steps=0, epochs=2)
     done = list(loop.fit(made))[-1]
-    assert done.result.facts["steps"] == 2 * made.source.per_epoch
+    assert done.result.facts["steps"] == 2 * made.batches.per_epoch
     assert done.result.facts["epochs"] == 2.0
 
 

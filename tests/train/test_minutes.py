@@ -5,15 +5,17 @@ import pytest
 
 from nextword.core.events import Note
 from nextword.data.beginning import Beginning
-from nextword.data.encode import encode
+from nextword.data.encode import DataFacts, PackedText, encode
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.models.ladders import LADDERS
 from nextword.models.presets import PRESETS
 from nextword.runs.settings import plan
+from nextword.tasks import sizes
 from nextword.tasks.auto import choose
-from nextword.training.budget import sizes
-from nextword.training.budget.calibrate import calibrate, in_time
+from nextword.tasks.lm import PreparedText, Texts, in_time
+from nextword.text.words import WordTokenizer
+from nextword.training.budget.calibrate import calibrate
 from nextword.training.budget.clock import Clock
 from nextword.training.budget.trial import count_weights, try_steps
 from nextword.training.conditions import Conditions
@@ -67,26 +69,33 @@ def test_large_vocabularies_get_the_adaptive_head():
 
 def test_every_rung_is_larger_than_the_one_below_and_is_a_preset():
     for family, rungs in LADDERS.items():
-        weights = [count_weights(plan(f"{family}-{rung.name}"), 500, True).inner for rung in rungs[:4]]
+        weights = [count_weights(plan(f"{family}-{rung.name}"), random_text(500)).inner for rung in rungs[:4]]
         assert weights == sorted(weights), family
         assert all(f"{family}-{rung.name}" in PRESETS for rung in rungs)
 
 
+def random_text(size):
+    """A text over so many tokens, of which only the vocabulary matters."""
+    tokenizer = WordTokenizer.from_words([f"w{number}" for number in range(size - 3)])
+    return PreparedText(PackedText(tokenizer, np.arange(tokenizer.vocab_size, dtype=np.int32), DataFacts()))
+
+
 def test_inner_weights_leave_out_embedding_and_output_layer():
     for family in LADDERS:
-        small, large = (count_weights(plan(f"{family}-nano"), words, True) for words in (100, 1000))
+        small, large = (count_weights(plan(f"{family}-nano"), random_text(words)) for words in (100, 1000))
         assert small.inner == large.inner, family
         assert small.all < large.all
 
 
 def test_nothing_changes_without_minutes(source):
     settings = plan("lstm")
-    assert in_time(settings, source, None, Clock()) == (settings, source, None)
+    texts = Texts(source)
+    assert in_time(settings, texts, None) == (settings, texts)
 
 
 def test_what_was_named_stays(source):
     settings = plan("lstm", sets={"text.size": 777, "model.layers": 3})
-    chosen, _, _ = in_time(settings, source, None, Clock(60.0))
+    chosen, _ = in_time(settings, Texts(source), 60.0)
     assert chosen.text.size == 777
     assert chosen.text.fit_bytes < settings.text.fit_bytes
 
@@ -112,8 +121,8 @@ def test_a_short_text_is_read_whole(source):
 @pytest.mark.parametrize("family", ["lstm", "transformer", "window"])
 def test_a_plan_is_chosen_from_real_steps(source, family):
     settings = plan(family, tokenizer="characters", sets={"train.threads": 1, "train.rate": 0.003})
-    text, _ = returned(encode(settings, source))
-    chosen, told = returned(calibrate(settings, text, Conditions(Clock(20.0))))
+    text, _ = returned(encode(source, settings.text, settings.data))
+    chosen, told = returned(calibrate(settings, PreparedText(text), Conditions(Clock(20.0))))
     assert chosen.train.rate == 0.003
     assert chosen.train.batch >= 4
     assert chosen.model.hidden in [rung.settings["model.hidden"] for rung in LADDERS[family]]
@@ -123,8 +132,8 @@ def test_a_plan_is_chosen_from_real_steps(source, family):
 @pytest.mark.slow
 def test_a_trial_times_steps_and_keeps_nothing(source):
     settings = plan("lstm-nano", tokenizer="characters", sets={"train.threads": 1, "train.length": 16})
-    text, _ = returned(encode(settings, source))
-    trial = try_steps(settings, text, Conditions(), 0.5)
+    text, _ = returned(encode(source, settings.text, settings.data))
+    trial = try_steps(settings, PreparedText(text), Conditions(), 0.5)
     assert trial.tokens_per_second > 0
     assert trial.epoch == text.facts.tokens
     assert np.isclose(trial.tokens_per_second * trial.seconds_per_step, trial.tokens_per_step)
@@ -151,7 +160,7 @@ def test_auto_with_minutes_mixes_counts_and_a_network():
 
 def test_no_step_is_tried_when_the_time_is_over(source):
     settings = plan("lstm", tokenizer="characters")
-    text, _ = returned(encode(settings, source))
-    chosen, told = returned(calibrate(settings, text, Conditions(Clock(1e-3))))
+    text, _ = returned(encode(source, settings.text, settings.data))
+    chosen, told = returned(calibrate(settings, PreparedText(text), Conditions(Clock(1e-3))))
     assert chosen.model.hidden == LADDERS["lstm"][0].settings["model.hidden"]
     assert any(isinstance(event, Note) and "time is over" in event.message for event in told)

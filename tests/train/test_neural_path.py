@@ -147,7 +147,7 @@ def test_wrong_settings_get_one_sentence(text, sets, words):
 @pytest.mark.parametrize(
     ("sets", "words"),
     [
-        ({"model.context": 10**5}, "'model.context' is 100,000 words, but the whole text has only"),
+        ({"model.context": 10**5}, "'model.context' is 100,000 tokens, but the whole text has only"),
         ({"train.bptt": "random(0.5)"}, "'train.bptt' is random, but a transformer carries no state"),
         ({"train.batches": "columns"}, "'train.batches' is columns, but a transformer carries no state"),
     ],

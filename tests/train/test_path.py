@@ -1,9 +1,12 @@
 """The path from a text to a run: read as often as needed, told as events, the same however it is cut."""
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
-from nextword.training.budget.estimate import estimate
 
+from nextword.api import train
+from nextword.core import catalog
 from nextword.core.errors import ConfigError, DamagedError
 from nextword.core.events import Done, Measure, Progress, Stage
 from nextword.data.encode import encode
@@ -12,6 +15,7 @@ from nextword.runs import saved
 from nextword.runs.facts import Facts, from_json
 from nextword.runs.settings import from_toml, plan
 from nextword.store.writing import new_run
+from nextword.tasks.lm import Texts
 from nextword.training.fit import fit
 
 TEXT = "the cat sat on the mat\nthe dog sat on the log\n\na cat and a dog\n" * 20
@@ -32,7 +36,7 @@ def last(events):
 
 def run_encode(settings, source, scratch=None):
     def ending():
-        yield Done((yield from encode(settings, source, scratch)))
+        yield Done((yield from encode(source, settings.text, settings.data, scratch)))
 
     return last(ending())
 
@@ -40,7 +44,7 @@ def run_encode(settings, source, scratch=None):
 def test_fit_tells_stages_progress_and_ends_with_what_was_made(text):
     settings = plan("ngram", sets={"model.order": 2})
     source = Source.for_training([text], settings.data)
-    events = list(fit(settings, source, Source.for_reading([text], settings.data)))
+    events = list(fit(settings, Texts(source, Source.for_reading([text], settings.data))))
     assert isinstance(events[0], Stage)
     assert any(isinstance(event, Progress) and event.done == len(TEXT) for event in events)
     assert any(isinstance(event, Measure) and "valid_perplexity" in event.values for event in events)
@@ -92,7 +96,7 @@ def test_unit_can_be_set_against_the_tokenizer_s_own(text):
 
 def test_saved_run_gives_back_settings_facts_metrics_and_numbers(text, tmp_path):
     settings = plan("ngram-absolute", sets={"model.order": 3})
-    made = last(fit(settings, Source.for_training([text], settings.data)))
+    made = last(fit(settings, Texts(Source.for_training([text], settings.data))))
     with new_run(tmp_path / "r") as folder:
         saved.write(made, folder)
     found = saved.load(tmp_path / "r", verify=True)
@@ -113,7 +117,7 @@ def test_saved_run_gives_back_settings_facts_metrics_and_numbers(text, tmp_path)
 )
 def test_configuration_that_cannot_be_is_a_damaged_run(text_of_config, words, text, tmp_path):
     settings = plan("ngram")
-    made = last(fit(settings, Source.for_training([text], settings.data)))
+    made = last(fit(settings, Texts(Source.for_training([text], settings.data))))
     with new_run(tmp_path / "r") as folder:
         saved.write(made, folder)
         (folder.path / "config.toml").write_text(text_of_config)
@@ -134,7 +138,13 @@ def test_facts_of_another_version_are_read_as_far_as_they_are_known():
     assert from_json("nonsense") == Facts()
 
 
-def test_estimate_grows_with_the_text_and_keeps_to_the_limit():
-    small, large = (estimate(plan("ngram"), size) for size in (10**6, 10**9))
-    assert all(small[name] < large[name] for name in ("seconds", "memory", "disk", "tokens"))
-    assert estimate(plan("ngram", sets={"train.memory": "500M"}), 10**9)["memory"] == 500_000_000
+def test_estimate_grows_with_the_text():
+    family, settings = catalog.find("model", "ngram"), plan("ngram").model
+    small, large = (family.estimate(settings, size, "words") for size in (10**6, 10**9))
+    assert all(low < high for low, high in zip(astuple(small), astuple(large), strict=True))
+
+
+def test_estimate_keeps_to_the_limit_of_memory(text):
+    text.write_text(TEXT * 20_000)
+    order = train.Order(data=(str(text),), model="ngram", sets={"train.memory": "500M", "model.order": 15})
+    assert train.estimate(order)["memory"] == 500_000_000

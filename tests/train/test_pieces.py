@@ -6,7 +6,8 @@ from nextword.core.events import Note
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.runs.settings import plan
-from nextword.training.budget import sizes
+from nextword.tasks import sizes
+from nextword.tasks.lm import Texts
 from nextword.training.budget.clock import Clock
 from nextword.training.conditions import Conditions
 from nextword.training.mixtures.blend import _open_settings, part_settings
@@ -65,6 +66,6 @@ def test_only_small_texts_and_enough_time_open_the_choice(size, seconds, names):
 
 def test_a_named_tokenizer_stays(texts):
     conditions = Conditions(Clock(60.0))
-    assert len(_open_settings(plan("mixture"), texts[0], conditions)) == 2
-    (only,) = _open_settings(plan("mixture", tokenizer="bpe"), texts[0], conditions)
+    assert len(_open_settings(plan("mixture"), Texts(*texts), conditions)) == 2
+    (only,) = _open_settings(plan("mixture", tokenizer="bpe"), Texts(*texts), conditions)
     assert only.text.tokenizer == "bpe"

@@ -13,8 +13,10 @@ from nextword.data.batches.batch import Batch
 from nextword.models.choices import parse_bptt
 from nextword.models.training import NeuralTrainSettings
 from nextword.tasks.objectives import bptt
+from nextword.tasks.objectives.next_token import NextToken
 from nextword.tasks.objectives.reading import AtOnce, OneByOne
-from nextword.training.loop import Job, begin
+from nextword.training.job import Job
+from nextword.training.loop import begin
 from nextword.training.update import Learner
 
 CPU = torch.device("cpu")
@@ -46,11 +48,10 @@ class Once:
 
 def gradient(model, given, **settings):
     """The gradient of one batch, before any step."""
-    about = NeuralTrainSettings(clip=0, unigram=False, **settings)
-    state = begin(Job(model, about, Once(), carries=True))
-    Learner(about, torch.float32, carries=True)._gradient(
-        state, given, Learner(about, torch.float32, True)._reader(model, 0.0), given.tokens
-    )
+    about = NeuralTrainSettings(clip=0, unigram=False, precision="fp32", **settings)
+    objective = NextToken(about, carries=True)
+    state = begin(Job(model, about, Once(), objective))
+    Learner(about, objective)._gradient(state, given, given.tokens)
     found = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
     model.zero_grad(set_to_none=True)
     return found
@@ -129,9 +130,10 @@ def test_rows_are_set_back_exactly_where_a_document_begins():
 
 
 def test_carried_state_goes_on_without_its_gradient():
-    model, settings = network(), NeuralTrainSettings(bptt="truncated(3)")
-    state = begin(Job(model, settings, Once(), carries=True))
-    learner = Learner(settings, torch.float32, carries=True)
+    model, settings = network(), NeuralTrainSettings(bptt="truncated(3)", precision="fp32")
+    objective = NextToken(settings, carries=True)
+    state = begin(Job(model, settings, Once(), objective))
+    learner = Learner(settings, objective)
     learner.update(state, [batch(T=6, seed=1)])
     (h_BH,) = state.carried
     assert not h_BH.requires_grad

@@ -13,14 +13,18 @@ from nextword.core import catalog
 from nextword.core.contracts import END, START, Encoded
 from nextword.core.errors import DamagedError
 from nextword.core.events import Done, Measure
+from nextword.core.family import NetworkFamily
 from nextword.data.batches.sentences import make_batches
+from nextword.models.network import NeuralLanguageModel
 from nextword.models.training import NeuralTrainSettings
-from nextword.tasks.held_out import HeldOut
+from nextword.tasks.held_out import HeldOutText
 from nextword.tasks.objectives import bptt
+from nextword.tasks.objectives.next_token import NextToken
 from nextword.training import loop
+from nextword.training.job import Job
 
 CPU = torch.device("cpu")
-NEURAL = [name for name in catalog.names("model") if getattr(catalog.find("model", name), "is_neural", False)]
+NEURAL = [name for name in catalog.names("model") if isinstance(catalog.find("model", name), NetworkFamily)]
 VOCABULARY = 23
 
 
@@ -35,7 +39,7 @@ def text(seed=0, documents=4, length=90):
 
 def held_out():
     ids = text(1, 2, 40)
-    return HeldOut.of([Encoded(ids, 2, 0, 100, 0)], True)
+    return HeldOutText.of([Encoded(ids, 2, 0, 100, 0)], True)
 
 
 def make(family, **about):
@@ -61,7 +65,8 @@ def make(family, **about):
             network = kind.build(kind.Settings(**known), VOCABULARY, False)
     kind = "columns" if bptt.is_recurrent(network) else "windows"
     source = make_batches(kind, text(), None, True, settings.batch, settings.length, settings.seed)
-    return loop.Job(network, settings, source, kind == "columns", held_out())
+    objective = NextToken(settings, kind == "columns")
+    return Job(network, settings, source, objective, held_out(), model=NeuralLanguageModel)
 
 
 def weights(network):
@@ -154,7 +159,7 @@ def test_everything_that_decides_what_comes_next_is_in_the_state(about, step):
 
 def test_second_and_third_pause_change_nothing_and_the_edge_of_an_epoch_is_no_edge():
     whole, rows = run(make("tiny"))
-    edge = make("tiny").source.per_epoch
+    edge = make("tiny").batches.per_epoch
     file = written_at(make("tiny", save_every=1), edge - 1)
     for step in (edge, edge + 1):
         job = make("tiny", save_every=1)

@@ -13,9 +13,11 @@ from nextword.models import precision, weights
 from nextword.models.training import NeuralTrainSettings
 from nextword.system import processor, threads
 from nextword.system.processor import Processor
+from nextword.tasks.objectives.next_token import NextToken
 from nextword.training import clip
 from nextword.training.distributed.ranks import Ranks
-from nextword.training.loop import Job, begin
+from nextword.training.job import Job
+from nextword.training.loop import begin
 from nextword.training.optimizers import (
     SGD,
     AdamW,
@@ -50,9 +52,9 @@ def batch(B, T, seed, holes=0.0):
 
 
 def learn(model, batches, **about):
-    settings = NeuralTrainSettings(**about)
-    state = begin(Job(model, settings, NoSource()))
-    learned = Learner(settings, torch.float32, carries=False).update(state, batches)
+    settings = NeuralTrainSettings(precision="fp32", **about)
+    state = begin(Job(model, settings, NoSource(), NextToken(settings)))
+    learned = Learner(settings, NextToken(settings)).update(state, batches)
     return learned, torch.cat([weight.detach().flatten() for weight in model.parameters()])
 
 
@@ -155,8 +157,8 @@ def test_every_optimizer_learns(name):
     settings = NeuralTrainSettings(
         precision="fp32", optimizer=name, rate=0.5 if name == "sgd" else 0.02, steps=40, momentum=0.5
     )
-    state = begin(Job(model, settings, NoSource()))
-    learner = Learner(settings, torch.float32, carries=False)
+    state = begin(Job(model, settings, NoSource(), NextToken(settings)))
+    learner = Learner(settings, NextToken(settings))
     losses = [learner.update(state, given).loss for _ in range(40)]
     assert losses[-1] < 0.8 * losses[0]
 
@@ -209,12 +211,12 @@ def test_shared_weights_are_copied_once():
 @pytest.mark.needs("bf16")
 def test_bf16_products_learn_nearly_the_same():
     found = {}
-    for dtype in (torch.float32, torch.bfloat16):
-        model, settings = network(), NeuralTrainSettings(steps=5, precision="fp32")
-        state = begin(Job(model, settings, NoSource()))
-        learner = Learner(settings, dtype, carries=False)
+    for dtype in ("fp32", "bf16"):
+        model, settings = network(), NeuralTrainSettings(steps=5, precision=dtype)
+        state = begin(Job(model, settings, NoSource(), NextToken(settings)))
+        learner = Learner(settings, NextToken(settings))
         found[dtype] = [learner.update(state, [batch(4, 8, 0)]).loss for _ in range(5)]
-    assert found[torch.bfloat16] == pytest.approx(found[torch.float32], rel=0.03)
+    assert found["bf16"] == pytest.approx(found["fp32"], rel=0.03)
 
 
 WORKS = {"linear 128": 1.5, "linear 512": 2.0, "lstm 128": 0.8, "lstm 512": 1.5}
