@@ -21,6 +21,7 @@ from nextword.cli import (
     inspect,
     lab,
     mix,
+    predict,
     presets,
     rescore,
     score,
@@ -67,6 +68,7 @@ app.command("compress")(compress.compress)
 app.command("decompress")(decompress.decompress)
 app.command("mix")(mix.mix)
 app.command("generate")(generate.generate)
+app.command("predict")(predict.predict)
 app.command("compare")(compare.compare)
 app.command("lab")(lab.lab)
 app.command("inspect")(inspect.inspect)

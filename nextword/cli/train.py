@@ -15,7 +15,9 @@ def train(
         list[str] | None,
         typer.Argument(metavar="[DATA...]", help="Files, folders or corpora (default: sotu)."),
     ] = None,
-    task: Annotated[str, typer.Option(help="What is learned: lm.")] = "lm",
+    task: Annotated[
+        str | None, typer.Option(help="What is learned (default: lm, or the task of the model named).")
+    ] = None,
     model: Model = None,
     recipe: Annotated[str | None, typer.Option(metavar="FILE.toml", help="Settings from a file.")] = None,
     source: Annotated[
@@ -59,6 +61,6 @@ def train(
     else:
         show.result(run.place)
     show.note(f"saved {run.describe()} in {run.place}")
-    show.next_command(f'nextword generate {run.place} --prompt "the"')
+    show.next_command(run.settings.find_task().after(run.place))
     if run.facts.training.get("stopped") == "SIGINT":
         raise typer.Exit(130)

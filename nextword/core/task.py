@@ -311,6 +311,10 @@ class Task(Protocol):
         """Return what the summary of a run says about the vocabularies."""
         return {}
 
+    def after(self, place: str) -> str:
+        """Return the command that one would naturally run after training."""
+        return f"nextword predict {place} FILE"
+
     def usage(self) -> Sequence[str]:
         """Return commands that a model card shows."""
         return ("nextword predict . FILE", "nextword eval . FILE")

@@ -21,6 +21,7 @@ from nextword.core.events import Event, Note, Progress, Stage
 from nextword.data.packed import packed, packed_key
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source
+from nextword.text.backward import BackwardTokenizer
 from nextword.text.fit import fit_tokenizer, vocabulary_note
 from nextword.text.settings import TextSettings
 
@@ -65,7 +66,10 @@ def encode(
     name, sink = text.tokenizer, Sink(scratch)
     unit = None if data.unit == "auto" else data.unit
     kind = catalog.find("tokenizer", name) if name in catalog.names("tokenizer") else None
-    if known is None and kind is not None and hasattr(kind, "fit_encode"):  # vocabulary and ids in one pass
+    is_backward = data.direction == "backward"
+    if (
+        known is None and not is_backward and kind is not None and hasattr(kind, "fit_encode")
+    ):  # vocabulary and ids in one pass
         fitting = kind.fit_encode(source.blocks(), text, unit or "line")
         yield from _drain(fitting, sink, source.size)
         tokenizer: Tokenizer = fitting.tokenizer
@@ -73,6 +77,7 @@ def encode(
         yield Stage("learn the tokenizer")
         source.keep()
         tokenizer = known or fit_tokenizer(name, source.blocks(), text, unit)
+        tokenizer = BackwardTokenizer(tokenizer) if is_backward else tokenizer
         if getattr(tokenizer, "cached", False) and tokenizer.unit == "document":
             return (yield from _cached(tokenizer, source))
         yield from _drain(tokenizer.encode_blocks(source.blocks()), sink, source.size)

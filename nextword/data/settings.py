@@ -34,4 +34,7 @@ class DataSettings(Settings):
     newlines: Literal["unify", "keep"] = Field(
         "unify", description="unify: CRLF becomes LF in training text; evaluation always keeps the bytes"
     )
+    direction: Literal["forward", "backward"] = Field(
+        "forward", description="backward: each sequence is read from its end, for models that look ahead"
+    )
     hold_out: float = Field(0.05, ge=0.0, le=0.5, description="share of the text held out for validation")

@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from nextword.core import config
 from nextword.core.contracts import Encoded, LanguageModel, Tokenizer
 from nextword.core.errors import ConfigError, DamagedError, FormatError
 from nextword.core.events import Done, Event, Note, Stage, returned
@@ -35,11 +36,13 @@ from nextword.runs.settings import RunSettings, changed, with_open
 from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun
 from nextword.tasks import auto, sizes
+from nextword.text.backward import BackwardTokenizer
 from nextword.text.files import load_tokenizer
 from nextword.text.settings import TextSettings
 from nextword.text.subwords import default_size
 
 if TYPE_CHECKING:
+    from nextword.evaluation.lm.dynamic import DynamicStream
     from nextword.models.network import Network
     from nextword.runs.saved import Trained
 
@@ -250,6 +253,8 @@ class LanguageModelling(Task):
         """Return model and tokenizer; sizes that do not match are a damaged run."""
         try:
             tokenizer = self.open(folder)
+            if settings.data.direction == "backward":
+                tokenizer = BackwardTokenizer(tokenizer)
         except FormatError as error:
             raise DamagedError(f"{error}; train the run again") from error
         model: LanguageModel = settings.find_family().load(folder, settings.model, tokenizer)
@@ -272,6 +277,10 @@ class LanguageModelling(Task):
         """Return name and size of the tokenizer."""
         return {"tokenizer": vocabulary.name, "vocabulary": vocabulary.vocab_size}
 
+    def after(self, place: str) -> str:
+        """Return the command to continue with: look at what the model writes."""
+        return f'nextword generate {place} --prompt "the"'
+
     def usage(self) -> Sequence[str]:
         """Return what a model card shows."""
         return ("nextword eval . TEXT", 'nextword generate . --prompt "the"')
@@ -280,9 +289,12 @@ class LanguageModelling(Task):
         """Measure perplexity and bits per byte of files."""
         from nextword.evaluation.lm.perplexity import evaluate
 
-        source = Source.for_reading(files, cast(DataSettings, run.settings.data), dict(sets))
+        dynamic = {key: value for key, value in sets.items() if key.startswith("dynamic.")}
+        data = cast(DataSettings, run.settings.data)
+        source = Source.for_reading(files, data, {key: sets[key] for key in sets if key not in dynamic})
+        stream = _dynamic_stream(run, dynamic) if dynamic else None
         yield Stage("measure", source.size, "bytes")
-        report = evaluate(run.model, run.vocabulary, source.blocks())
+        report = evaluate(run.model, run.vocabulary, source.blocks(), stream)
         yield from (Note(message) for message in source.notes)
         if report.explanation:
             yield Note(report.explanation)
@@ -294,6 +306,26 @@ class LanguageModelling(Task):
             f"'{run.settings.name}' is a language model, which has no labels to predict; continue a text "
             "with: nextword generate RUN --prompt TEXT"
         )
+
+
+def _dynamic_stream(run: Trained, sets: Mapping[str, Any]) -> DynamicStream:
+    """Make the stream of dynamic evaluation, in which a copy of the model learns from what it has scored."""
+    from nextword.evaluation.lm.dynamic import DynamicStream, needs_network
+
+    if "dynamic.rule" not in sets:
+        raise ConfigError(
+            f"'{next(iter(sets))}' has no effect without a rule; add --dynamic sgd or --dynamic rms"
+        )
+    needs_network(run.model)
+    from nextword.mixtures.dynamic import RATES, DynamicSettings
+
+    rate = {"dynamic.rate": RATES.get(sets["dynamic.rule"], 0.0)}
+    made: Any = config.build({"dynamic": DynamicSettings}, rate, sets)["dynamic"]
+    stream = DynamicStream(run.model, made)
+    if made.statistics:
+        text = Source.for_reading([made.statistics], run.settings.data)
+        stream.gather(run.tokenizer.encode_blocks(text.blocks()))
+    return stream
 
 
 def in_time(settings: RunSettings, texts: Texts, seconds: float | None) -> tuple[RunSettings, Texts]:

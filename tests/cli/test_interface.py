@@ -21,6 +21,7 @@ COMMANDS = {
         "--prompt", "--max-tokens", "--decode", "--beam-size", "--temperature", "--top-k", "--top-p",
         "--seed", "--samples", "--set",
     },
+    "predict": set(),
     "compare": {"--models", "--valid", "--tokenizer", "--minutes", "--seeds", "--set", "--out"},
     "lab": {"--run", "--out"},
     "inspect": {

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 from nextword.core.contracts import Carrier, LanguageModel, Tokenizer, context_of, is_probability
+from nextword.text.backward import BackwardTokenizer
 from nextword.text.words import WordTokenizer
 
 
@@ -19,10 +20,12 @@ def signature(model: LanguageModel, tokenizer: Tokenizer, dynamic: str | None = 
     parts = {
         "tok": tokenizer.name,
         "unit": tokenizer.unit,
-        "unk": _unknown(tokenizer),
+        "unk": _unknown(tokenizer.forward if isinstance(tokenizer, BackwardTokenizer) else tokenizer),
         "ctx": _context(model, tokenizer),
         "lossless": "yes" if tokenizer.lossless else "no",
     }
+    if isinstance(tokenizer, BackwardTokenizer):
+        parts["dir"] = "backward"
     if not is_probability(model):
         parts["score"] = "no-probability"
     if dynamic is not None:
