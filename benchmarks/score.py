@@ -19,7 +19,7 @@ from support.costs import by_turns, report
 from support.gpt2 import our_gpt2, their_gpt2
 
 from nextword.core.contracts import END, START
-from nextword.evaluation.lm.streams import Stream
+from nextword.evaluation.lm.streams import ScoreStream
 from nextword.models.network import NeuralLanguageModel
 
 
@@ -49,7 +49,7 @@ def compare(vocab: int, args: argparse.Namespace) -> None:
     ids, sums = torch.from_numpy(packed.astype(np.int64)), [0.0, 0.0]
 
     def ours() -> None:
-        sums[0] = float(Stream(model).push(packed).sum())
+        sums[0] = float(ScoreStream(model).push(packed).sum())
 
     def peer() -> None:
         sums[1] = loop_over_windows(theirs, ids, args.context)

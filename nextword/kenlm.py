@@ -204,9 +204,9 @@ class Model:
         """Return log p of packed ids; sentences are independent."""
         if isinstance(self._model, PackedScorer):
             return np.asarray(self._model.score_packed(packed))
-        from nextword.evaluation.lm.streams import Stream
+        from nextword.evaluation.lm.streams import ScoreStream
 
-        return Stream(self._model).push(packed)
+        return ScoreStream(self._model).push(packed)
 
     def _packed(self, sentences: list[bytes]) -> Array:
         """Pack ``START w … END`` of every sentence; long plain text uses the compiled word scanner."""

@@ -45,10 +45,10 @@ def compare(
 def comparing(options: CompareOptions) -> Iterator[Event]:
     """`compare` with its progress; the last event holds the comparison."""
     from nextword.comparison.compare import compare as run
-    from nextword.comparison.setup import enter
+    from nextword.comparison.setup import set_up
 
     sets = options.sets if isinstance(options.sets, Mapping) else config.parse_sets(options.sets)
-    contest = enter(
+    setup = set_up(
         options.data,
         options.models,
         valid=options.valid,
@@ -58,7 +58,7 @@ def comparing(options: CompareOptions) -> Iterator[Event]:
         minutes=options.minutes,
         seeds=options.seeds,
     )
-    yield from run(contest)
+    yield from run(setup)
 
 
 def _list(names: str | Sequence[str] | None) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from nextword.api.opened import Name, Opened, opened
 from nextword.core.errors import DataError
 from nextword.evaluation.compress import compressor
 from nextword.store.disk import translate
+from nextword.system.atomic import write_atomically
 
 ENDING = ".nwz"
 
@@ -25,7 +25,8 @@ def compress_file(run: Opened | Name, file: str, out: str | None = None) -> dict
     found = opened(run)
     data = read_file(file)
     coded = compress(found, data)
-    path = write_file(out or file + ENDING, coded)
+    path = out or file + ENDING
+    write_file(path, coded)
     rate = 8 * len(coded) / len(data) if data else 0.0
     return {"path": path, "file": file, "bytes": len(data), "compressed": len(coded), "bits_per_byte": rate}
 
@@ -38,20 +39,9 @@ def read_file(file: str) -> bytes:
         raise DataError(f"cannot read the file: {error.strerror}", file) from error
 
 
-def write_file(path: str, data: bytes) -> str:
-    """Write a file whole or not at all: a temporary one beside it is renamed."""
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.new-{os.getpid()}")
+def write_file(path: str, data: bytes) -> None:
+    """Write a file whole or not at all, in a folder that exists: a mistyped one is an error."""
     try:
-        with open(temporary, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
+        write_atomically(path, data)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise translate(error, target) from error
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    return path
+        raise translate(error, Path(path)) from error

@@ -21,4 +21,5 @@ def decompress_file(run: Opened | Name, file: str, out: str | None = None) -> di
     coded = read_file(file)
     target = out or (file.removesuffix(ENDING) if file.endswith(ENDING) else file + ".out")
     data = decompress(found, coded, file)
-    return {"path": write_file(target, data), "file": file, "bytes": len(data), "compressed": len(coded)}
+    write_file(target, data)
+    return {"path": target, "file": file, "bytes": len(data), "compressed": len(coded)}

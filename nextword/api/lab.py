@@ -29,7 +29,7 @@ def experimenting(
     out: str | os.PathLike[str] | None = None,
     quick: bool = False,
 ) -> Iterator[Event]:
-    """`lab` with its progress; the last event holds the finding."""
+    """`lab` with its progress; the last event holds the result."""
     from nextword.experiments import everything
 
     experiment: Any = everything.run_all if name == everything.NAME else catalog.find("lab", name)

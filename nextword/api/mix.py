@@ -17,16 +17,14 @@ from nextword.core import catalog, config
 from nextword.core.contracts import START, Tokenizer
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Measure, Note, Stage, finish
-from nextword.core.training import TrainSettings
 from nextword.data.source import Source
-from nextword.evaluation.lm.streams import Stream
+from nextword.evaluation.lm.streams import ScoreStream
 from nextword.mixtures.family import SavedMixture
 from nextword.mixtures.members import Attached, Member
-from nextword.mixtures.mixture import MixtureSettings, tune_weights
+from nextword.mixtures.mixture import tune_weights
 from nextword.runs import saved
 from nextword.runs.facts import collect
-from nextword.runs.saved import Trained
-from nextword.runs.settings import RunSettings
+from nextword.runs.mixture import mixed, settings_like
 from nextword.store.names import default_name, mark_latest
 from nextword.store.reading import RunFolder
 from nextword.store.writing import check_target, new_run, real_path
@@ -116,12 +114,14 @@ def mixing(
     with tempfile.TemporaryDirectory(prefix=".nextword-", dir=_beside(target)) as scratch:
         text = _encoded(opened[0].tokenizer, source)
         joined = yield from _joined(opened, text, Path(scratch), memories.wanted(opened[0], stored))
-        settings, figures = yield from _weighed(opened[0], joined)
-        weights: tuple[float, ...] = settings.model.weights  # type: ignore[attr-defined]
-        model = SavedMixture([each.member for each in joined], weights, [each.folder for each in joined])
-        facts = collect(0, opened[0].trained.facts.data, 0.0)
+        figures = yield from _weighed(joined)
+        first = opened[0]
+        facts = collect(0, first.facts.data, 0.0)
+        made = mixed(
+            settings_like(first.settings), joined, figures["weights"], first.tokenizer, facts, [figures]
+        )
         with new_run(target, overwrite=overwrite) as folder:
-            saved.write(Trained(settings, model, opened[0].tokenizer, facts, [figures]), folder)
+            saved.write(made, folder)
     mark_latest(target)
     yield Done(load(target))
 
@@ -168,13 +168,11 @@ def _members(run: Run, before: int) -> list[Joined]:
 
 def _logp(member: Member, text: HeldOut) -> Any:
     model = member.memory if isinstance(member, Attached) else member
-    found = np.asarray(Stream(model, carry=True).push(text.ids, text.documents), np.float64)
+    found = np.asarray(ScoreStream(model, carry=True).push(text.ids, text.documents), np.float64)
     return found[text.ids != START]
 
 
-def _weighed(
-    run: Run, joined: Sequence[Joined]
-) -> Generator[Event, None, tuple[RunSettings, dict[str, Any]]]:
+def _weighed(joined: Sequence[Joined]) -> Generator[Event, None, dict[str, Any]]:
     """Tune the weights by EM, and report what each member adds."""
     tuned = tune_weights([each.logp_T for each in joined])
     if tuned.dropped:
@@ -189,14 +187,7 @@ def _weighed(
     yield Note(f"held-out perplexity: {', '.join(steps)}")
     shown = ", ".join(f"{weight:.3f}" for weight in tuned.weights)
     yield Note(f"weights: {shown}; held-out nats per token: {nll:.4f}")
-    of = tuple(each.of for each in joined)
-    model = MixtureSettings(
-        runs=tuple(each.name for each in joined), weights=tuned.weights, of=of if any(of) else ()
-    )
-    first = run.settings
-    return RunSettings(
-        "mixture", "mixture", {**first.groups, "model": model, "train": TrainSettings()}
-    ), figures
+    return figures
 
 
 def _perplexity(logps: Sequence[Any]) -> str:

@@ -19,7 +19,7 @@ from nextword.store.writing import new_run
 
 if TYPE_CHECKING:
     from nextword.evaluation.lm.report import Report
-    from nextword.probe.seen import Seen
+    from nextword.probe.result import ProbeResult
 
 
 class Run(Opened):
@@ -80,7 +80,7 @@ class Run(Opened):
             saved.write(self.trained, folder)
         return load(path)
 
-    def inspect(self, what: str, text: str | None = None, **asked: Any) -> Seen:
+    def inspect(self, what: str, text: str | None = None, **asked: Any) -> ProbeResult:
         """Look inside: named arrays, and pictures; `nextword list probe` names what can be seen."""
         from nextword.api import inspect as inspecting
 

@@ -13,12 +13,13 @@ import numpy as np
 from nextword.api.opened import Name, Opened, opened
 from nextword.api.results import Score, Token
 from nextword.core import config
+from nextword.core.bits import bits_per_byte
 from nextword.core.contracts import START, UNKNOWN, Block
 from nextword.core.errors import DataError
 from nextword.data.source import Source
 from nextword.evaluation.lines.scores import LineScore, score_lines
 from nextword.evaluation.lm.evidence import each_evidence
-from nextword.evaluation.lm.streams import Stream
+from nextword.evaluation.lm.streams import ScoreStream
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def score(run: Opened | Name, text: str) -> Score:
     """Measure how well a run predicts a text; `scores` takes files."""
     found = opened(run)
     data = text.encode("utf-8", "surrogatepass")
-    stream, tokens, nats, side = Stream(found.model, carry=True), [], 0.0, 0.0
+    stream, tokens, nats, side = ScoreStream(found.model, carry=True), [], 0.0, 0.0
     for piece in found.tokenizer.encode_blocks([Block(data, True, "the text")], costs=True):
         logp = stream.push(piece.ids, piece.documents)
         side += piece.side_nats
@@ -60,7 +61,7 @@ def score(run: Opened | Name, text: str) -> Score:
     if not tokens:
         raise DataError("the text is empty, so there is nothing to score; give at least one word")
     nll = nats / len(tokens)
-    bits = (nats + side) / math.log(2) / len(data) if data else math.inf
+    bits = bits_per_byte(nats + side, len(data))
     perplexity = math.exp(nll) if nll < 700 else math.inf
     return Score(nll, perplexity, bits, tuple(tokens), found.is_probability)
 

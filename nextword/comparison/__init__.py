@@ -1,5 +1,5 @@
 """Models side by side: the same text, the same split, one scale.
 
-compare(contest) -> Iterator[Event]      the last event holds a Comparison    compare.py
-enter(...) -> Contest                    settings checked, text split         contest.py
+compare(setup) -> Iterator[Event]      the last event holds a Comparison    compare.py
+set_up(...) -> Setup                   settings checked, text split         setup.py
 """

@@ -13,12 +13,12 @@ from typing import Any
 from nextword.comparison.entries import Entry
 from nextword.comparison.growth import Growth, growth
 from nextword.comparison.mixed import mix_one, parts_of
-from nextword.comparison.progress import Pace
-from nextword.comparison.ranking import Standing, standings, table
+from nextword.comparison.progress import RunPace
+from nextword.comparison.ranking import RankedModel, rank, table
 from nextword.comparison.report import page
 from nextword.comparison.rows import Row, keep, kept, key_of, ranked
 from nextword.comparison.runner import run_one
-from nextword.comparison.setup import Contest, split_note
+from nextword.comparison.setup import Setup, split_note
 from nextword.comparison.tokenizers import shared
 from nextword.core.events import Done, Event, Measure, Note
 
@@ -33,7 +33,7 @@ class Comparison:
     growth: Growth | None
     report: Path
     about: str
-    standings: list[Standing] = field(default_factory=list)  # the models: rows of several seeds together
+    models: list[RankedModel] = field(default_factory=list)  # the models: rows of several seeds together
 
     @property
     def best(self) -> str:
@@ -44,11 +44,11 @@ class Comparison:
     @property
     def samples(self) -> list[tuple[str, str]]:
         """What each model writes, the first of its texts."""
-        firsts = [(each.name, each.first.sentences) for each in self.standings]
+        firsts = [(each.name, each.first.sentences) for each in self.models]
         return [(name, texts[0]) for name, texts in firsts if texts]
 
     def to_json(self) -> dict[str, Any]:
-        """Every number."""
+        """Return every number."""
         orders = None
         if self.growth is not None:
             orders = {
@@ -60,61 +60,61 @@ class Comparison:
         return {
             "about": self.about,
             "report": str(self.report),
-            "models": [each.to_json() for each in self.standings],
+            "models": [each.to_json() for each in self.models],
             "by_order": orders,
         }
 
     def __str__(self) -> str:
-        """The table, and below it what is said about single models."""
-        notes = [f"{each.name}: {each.note}" for each in self.standings if each.note]
-        return "\n".join([str(table(self.standings)), *notes])
+        """Return the table, and below it what is said about single models."""
+        notes = [f"{each.name}: {each.note}" for each in self.models if each.note]
+        return "\n".join([str(table(self.models)), *notes])
 
     def _repr_html_(self) -> str:
-        return page(self.standings, self.growth, self.about).fragment()
+        return page(self.models, self.growth, self.about).fragment()
 
 
-def compare(contest: Contest) -> Iterator[Event]:
+def compare(setup: Setup) -> Iterator[Event]:
     """Train and measure every model that is not finished yet; the last event is ``Done(Comparison)``."""
-    contest = yield from shared(contest)
+    setup = yield from shared(setup)
     made: list[tuple[Entry, Row]] = []
-    pace = Pace(contest)
-    for entry in contest.entries:
+    pace = RunPace(setup)
+    for entry in setup.entries:
         parts = parts_of(entry, made) if entry.is_mixture else []
-        key = _key(contest, entry, parts)
-        row = kept(contest.out, entry.label, key)
+        key = _key(setup, entry, parts)
+        row = kept(setup.out, entry.label, key)
         if row is not None:
-            yield Note(f"{entry.label} was finished before; its row is kept")
+            yield Note(f"{entry.label} is already finished; its row is reused")
             pace.skip(entry)
         else:
-            row = yield from _made(contest, entry, key, parts, pace)
+            row = yield from _made(setup, entry, key, parts, pace)
         row = replace(row, model=entry.name)
         made.append((entry, row))
         yield Measure(row.to_json())
-    found = yield from growth(contest)
-    about = split_note(contest)
-    models = standings([row for _, row in made], contest.block_bytes.tolist())
-    path = page(models, found, about).save(contest.out / REPORT)
+    found = yield from growth(setup)
+    about = split_note(setup)
+    models = rank([row for _, row in made], setup.block_bytes.tolist())
+    path = page(models, found, about).save(setup.out / REPORT)
     yield Done(Comparison(ranked([row for _, row in made]), found, path, about, models))
 
 
 def _made(
-    contest: Contest, entry: Entry, key: str, parts: list[Row], pace: Pace
+    setup: Setup, entry: Entry, key: str, parts: list[Row], pace: RunPace
 ) -> Generator[Event, None, Row]:
-    """A row that was not there: train and measure."""
-    if len(contest.entries) > 1:
+    """Train and measure a model that has no row yet."""
+    if len(setup.entries) > 1:
         yield Note(pace.line(entry))
     with pace.running(entry):
         if entry.is_mixture:
-            row = yield from mix_one(contest, entry, parts, key)
+            row = yield from mix_one(setup, entry, parts, key)
         else:
-            row = yield from run_one(contest, entry, key)
+            row = yield from run_one(setup, entry, key)
     if row.run:
-        keep(contest.out, row)
+        keep(setup.out, row)
     return row
 
 
-def _key(contest: Contest, entry: Entry, parts: list[Row]) -> str:
-    """What a row depends on: the shared tokenizer, a network's minutes, and a mixture's parts, too."""
-    more = [Path(contest.tokenizers.get(entry.tokenizer, "")).name]
-    more += [f"{contest.minutes} minutes"] if entry.is_neural else []
-    return key_of(entry.settings, contest.digest, *more, *(part.key for part in parts))
+def _key(setup: Setup, entry: Entry, parts: list[Row]) -> str:
+    """Hash what a row depends on: also the shared tokenizer, a network's minutes, a mixture's parts."""
+    more = [Path(setup.tokenizers.get(entry.tokenizer, "")).name]
+    more += [f"{setup.minutes} minutes"] if entry.is_neural else []
+    return key_of(entry.settings, setup.digest, *more, *(part.key for part in parts))

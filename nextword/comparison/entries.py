@@ -86,7 +86,7 @@ def entries(
     sets: Mapping[str, Any],
     minutes: float | None,
 ) -> tuple[Entry, ...]:
-    """Every run in the order in which it is made: mixtures last, since they are made of the others."""
+    """Return every run in the order in which it is made: mixtures last, since they are made of the others."""
     if seeds < 1:
         raise ConfigError(f"'seeds' is {seeds}; it must be 1 or more")
     asked = sorted(_asked(models, sets, minutes), key=lambda each: each.is_mixture)
@@ -109,7 +109,7 @@ def entries(
 
 
 def _asked(models: Sequence[str], sets: Mapping[str, Any], minutes: float | None) -> list[_Asked]:
-    """The models that were named, each once; `auto` is the one it chooses."""
+    """Return the models that were named, each once; `auto` is the one it chooses."""
     named = [name.strip() for name in models if name.strip()]
     named = named or list(SMOOTHINGS if minutes is None else FAMILIES)
     found: dict[str, _Asked] = {}
@@ -124,7 +124,7 @@ def _asked(models: Sequence[str], sets: Mapping[str, Any], minutes: float | None
 
 
 def _check_sets(asked: Sequence[_Asked], sets: Mapping[str, Any]) -> None:
-    """A setting that no model has is a mistake."""
+    """Refuse a setting that no model has."""
     allowed = dict.fromkeys(key for each in asked for key in each.keys)
     for key in sets:
         if key not in allowed:
@@ -133,7 +133,7 @@ def _check_sets(asked: Sequence[_Asked], sets: Mapping[str, Any]) -> None:
 
 
 def _tokenizer(asked: Sequence[_Asked]) -> str | None:
-    """One for all, so that their perplexities compare and they can be mixed; None: each model's own."""
+    """Choose one for all, so that perplexities compare and models can be mixed; None: each its own."""
     networks = [each for each in asked if each.is_neural]
     mixed = asked if any(each.is_mixture for each in asked) else []
     first = next(iter([*networks, *mixed]), None)
@@ -141,7 +141,7 @@ def _tokenizer(asked: Sequence[_Asked]) -> str | None:
 
 
 def _short(tokenizer: str) -> str:
-    """A tokenizer's name, or the last two parts of a file's."""
+    """Return a tokenizer's name, or the last two parts of a file's."""
     return "/".join(tokenizer.split("/")[-2:])
 
 
@@ -153,4 +153,6 @@ def _seeded(settings: RunSettings, number: int) -> RunSettings:
 def _check_mixture(found: Sequence[Entry]) -> None:
     others = {entry.model for entry in found if not entry.is_mixture}
     if len(others) < 2 and any(entry.is_mixture for entry in found):
-        raise ConfigError("'mixture' joins two of the others; name two at least, as in ngram,lstm,mixture")
+        raise ConfigError(
+            "'mixture' combines two of the other models; name at least two, as in ngram,lstm,mixture"
+        )

@@ -14,7 +14,7 @@ import numpy as np
 
 from nextword.comparison.entries import Entry
 from nextword.comparison.rows import finite, key_of, read_json, write_json
-from nextword.comparison.setup import Contest
+from nextword.comparison.setup import Setup
 from nextword.comparison.tokenizers import with_file
 from nextword.core.events import Event, Note, Progress, Stage
 from nextword.data.encode import PackedText, encode
@@ -42,32 +42,32 @@ class Growth:
     is_part: bool  # only the beginning of the training text was counted
 
 
-def growth(contest: Contest) -> Generator[Event, None, Growth | None]:
+def growth(setup: Setup) -> Generator[Event, None, Growth | None]:
     """Measure what was not measured before; None where no n-gram model is compared."""
-    entries = _ngrams(contest)
+    entries = _ngrams(setup)
     if not entries:
         return None
     most = max(ORDERS, *(entry.settings.model.order for entry in entries))  # type: ignore[attr-defined]
-    path = contest.out / "rows" / ".orders.json"
-    store = _Store(read_json(path), contest.digest + entries[0].tokenizer, most)
+    path = setup.out / "rows" / ".orders.json"
+    store = _Store(read_json(path), setup.digest + entries[0].tokenizer, most)
     missing = [entry.settings for entry in entries if store.find(entry.settings) is None]
     if missing or store.text is None:
-        settings = with_file(contest, entries[0])
-        text = yield from encode(contest.train, settings.text, settings.data)
-        yield from _measure(store, missing, text, contest)
+        settings = with_file(setup, entries[0])
+        text = yield from encode(setup.train, settings.text, settings.data)
+        yield from _measure(store, missing, text, setup)
         write_json(path, store.values)
     found = store.text
     assert found is not None
     if found["is_part"]:
-        yield Note(f"the pictures by order are of the first {found['tokens']:,} tokens of the training text")
+        yield Note(f"the plots by order cover the first {found['tokens']:,} tokens of the training text")
     facts = [OrderFacts(**each) for each in found["facts"]]
     perplexities = {entry.name: store.find(entry.settings) or [] for entry in entries}
     return Growth(facts, perplexities, found["bytes"], found["tokens"], found["is_part"])
 
 
-def _ngrams(contest: Contest) -> list[Entry]:
-    """The n-gram models of the first tokenizer; the pictures are of one text cut in one way."""
-    found = [entry for entry in contest.entries if isinstance(entry.settings.model, NgramSettings)]
+def _ngrams(setup: Setup) -> list[Entry]:
+    """Return the n-gram models of the first tokenizer; the pictures are of one text cut in one way."""
+    found = [entry for entry in setup.entries if isinstance(entry.settings.model, NgramSettings)]
     return [entry for entry in found if entry.tokenizer == found[0].tokenizer]
 
 
@@ -79,12 +79,12 @@ class _Store:
         self.digest, self.most = digest, most
 
     def key(self, entry: RunSettings | None = None) -> str:
-        """Of a model's perplexities, or of the facts of the text."""
-        told = key_of(entry, self.digest) if entry else self.digest + version()
-        return hashlib.sha256(f"{told} {self.most} {MOST}".encode()).hexdigest()
+        """Make the key of a model's perplexities, or of the facts of the text."""
+        summary = key_of(entry, self.digest) if entry else self.digest + version()
+        return hashlib.sha256(f"{summary} {self.most} {MOST}".encode()).hexdigest()
 
     def find(self, entry: RunSettings) -> list[float | None] | None:
-        """The perplexities of a model by order."""
+        """Return the perplexities of a model by order."""
         found = self.values.get(self.key(entry))
         return found if isinstance(found, list) else None
 
@@ -96,10 +96,10 @@ class _Store:
 
 
 def _measure(
-    store: _Store, entries: list[RunSettings], text: PackedText, contest: Contest
+    store: _Store, entries: list[RunSettings], text: PackedText, setup: Setup
 ) -> Generator[Event, None, None]:
     ids = orders.sample(np.asarray(text.ids), MOST)
-    held = orders.sample(_held(text, contest))
+    held = orders.sample(_held(text, setup))
     size = text.tokenizer.vocab_size
     yield Stage("unseen n-grams and bytes, order by order")
     facts = [asdict(each) for each in orders.look(ids, held, size, store.most)]
@@ -121,9 +121,9 @@ def _measure(
         store.values[store.key(entry)] = found
 
 
-def _held(text: PackedText, contest: Contest) -> Array:
+def _held(text: PackedText, setup: Setup) -> Array:
     found: list[Array] = []
-    for piece in text.tokenizer.encode_blocks(contest.held.blocks()):
+    for piece in text.tokenizer.encode_blocks(setup.held.blocks()):
         found.append(np.asarray(piece.ids))
         if sum(map(len, found)) > orders.MOST_HELD:
             break

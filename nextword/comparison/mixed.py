@@ -16,25 +16,22 @@ import numpy as np
 from nextword.comparison.entries import Entry
 from nextword.comparison.measure import measured
 from nextword.comparison.rows import Row
-from nextword.comparison.setup import Contest
+from nextword.comparison.setup import Setup
 from nextword.core.contracts import START
 from nextword.core.events import Event, Stage
-from nextword.core.training import TrainSettings
-from nextword.evaluation.lm.streams import Stream
-from nextword.mixtures.family import SavedMixture
-from nextword.mixtures.mixture import MixtureSettings, tune_weights
+from nextword.evaluation.lm.streams import ScoreStream
+from nextword.mixtures.mixture import tune_weights
 from nextword.runs import saved
 from nextword.runs.facts import collect
+from nextword.runs.mixture import Component, mixed, settings_like
 from nextword.runs.saved import Trained
-from nextword.runs.settings import RunSettings
-from nextword.store.reading import RunFolder
 from nextword.store.writing import new_run
 
 Made = tuple[Entry, Row]
 
 
 def parts_of(entry: Entry, made: Sequence[Made]) -> list[Row]:
-    """The runs that a mixture joins: of its tokenizer and its seed, the best count model and network.
+    """Return the runs that a mixture joins: of its tokenizer and its seed, the best count model and network.
 
     Where there is only one kind, the best two of it.
     """
@@ -51,14 +48,14 @@ def parts_of(entry: Entry, made: Sequence[Made]) -> list[Row]:
     return [row for _, row in able[:2]]
 
 
-def mix_one(contest: Contest, entry: Entry, rows: Sequence[Row], key: str) -> Generator[Event, None, Row]:
+def mix_one(setup: Setup, entry: Entry, rows: Sequence[Row], key: str) -> Generator[Event, None, Row]:
     """Find the weights, save the mixture and measure it."""
     if len(rows) < 2:
         return Row(entry.name, key, note="fewer than two models could be mixed")
-    began, folder = time.perf_counter(), contest.out / entry.label
+    began, folder = time.perf_counter(), setup.out / entry.label
     yield Stage(f"{entry.name}: weights for {' and '.join(row.model for row in rows)}")
-    parts = [saved.load(contest.out / row.run) for row in rows]
-    tuned = tune_weights(_logps(contest, parts))
+    parts = [saved.load(setup.out / row.run) for row in rows]
+    tuned = tune_weights(_logps(setup, parts))
     with new_run(folder, overwrite=True) as new:
         saved.write(_joined(entry, parts, rows, tuned.weights), new)
     seconds = time.perf_counter() - began + sum(row.train_seconds for row in rows)
@@ -69,15 +66,15 @@ def mix_one(contest: Contest, entry: Entry, rows: Sequence[Row], key: str) -> Ge
         note=" + ".join(f"{weight:.2f} {part.model.partition(' ')[0]}" for weight, part in shares),
     )  # fmt: skip
     yield Stage(f"{entry.name}: measure")
-    return measured(contest, saved.load(folder), row)
+    return measured(setup, saved.load(folder), row)
 
 
-def _logps(contest: Contest, parts: Sequence[Trained]) -> list[np.ndarray[Any, np.dtype[Any]]]:
-    """log p of every token of the text for choices, one array a model."""
-    assert contest.tune is not None
+def _logps(setup: Setup, parts: Sequence[Trained]) -> list[np.ndarray[Any, np.dtype[Any]]]:
+    """Return log p of every token of the text for choices, one array a model."""
+    assert setup.tune is not None
     found: list[list[Any]] = [[] for _ in parts]
-    streams = [Stream(part.model, carry=True) for part in parts]
-    for piece in parts[0].tokenizer.encode_blocks(contest.tune.blocks()):
+    streams = [ScoreStream(part.model, carry=True) for part in parts]
+    for piece in parts[0].tokenizer.encode_blocks(setup.tune.blocks()):
         real = np.asarray(piece.ids) != START
         for stream, logps in zip(streams, found, strict=True):
             logps.append(np.asarray(stream.push(piece.ids, piece.documents))[real])
@@ -87,16 +84,13 @@ def _logps(contest: Contest, parts: Sequence[Trained]) -> list[np.ndarray[Any, n
 def _joined(
     entry: Entry, parts: Sequence[Trained], rows: Sequence[Row], weights: tuple[float, ...]
 ) -> Trained:
-    """The mixture as a run of its own, with copies of its parts."""
+    """Make the mixture a run of its own, with copies of its parts."""
     first = parts[0]
-    model = MixtureSettings(runs=tuple(row.run for row in rows), weights=weights)
-    text, data = first.settings.text, first.settings.data
-    settings = RunSettings(
-        entry.model,
-        "mixture",
-        {"model": model, "text": text, "data": data, "train": TrainSettings()},
-    )
-    folders: list[RunFolder] = [part.folder for part in parts if part.folder is not None]
-    mixture = SavedMixture([part.model for part in parts], weights, folders)
+    components = [
+        Component(row.run, part.model, part.folder)
+        for row, part in zip(rows, parts, strict=True)
+        if part.folder is not None
+    ]
     facts = collect(entry.settings.train.seed, first.facts.data, 0.0)
-    return Trained(settings, mixture, first.tokenizer, facts, [{"weights": list(weights)}])
+    settings = settings_like(first.settings, entry.model)
+    return mixed(settings, components, weights, first.tokenizer, facts, [{"weights": list(weights)}])

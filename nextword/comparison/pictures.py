@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from nextword.comparison.growth import Growth
-from nextword.comparison.ranking import Standing
+from nextword.comparison.ranking import RankedModel
 from nextword.comparison.rows import Row
 from nextword.drawing import svg
 from nextword.drawing.svg import Axis, Series
@@ -32,8 +32,8 @@ SPEED = Cost(
 )
 
 
-def ranking(found: Sequence[Standing]) -> str:
-    """Bits per byte as bars, with the spread over seeds."""
+def ranking(found: Sequence[RankedModel]) -> str:
+    """Draw bits per byte as bars, with the spread over seeds."""
     real = [each for each in found if each.ranks]
     values = [(each.name, each.bits or math.inf) for each in real]
     notes = [f"{each.bits:.3f}" + (f" ± {each.spread:.3f}" if each.spread else "") for each in real]
@@ -43,8 +43,8 @@ def ranking(found: Sequence[Standing]) -> str:
     )  # fmt: skip
 
 
-def learning(found: Sequence[Standing], by_tokens: bool) -> str:
-    """Learning curves over tokens or seconds, every seed a line; models of counts are flat."""
+def learning(found: Sequence[RankedModel], by_tokens: bool) -> str:
+    """Draw learning curves over tokens or seconds, one line per seed; count models are flat."""
     rows = [row for each in found for row in each.rows if row.ranks and not row.parts]
     longest = max(row.curve[-1][0] if row.curve else row.train_seconds for row in rows)
     series = []
@@ -61,14 +61,14 @@ def learning(found: Sequence[Standing], by_tokens: bool) -> str:
     return svg.lines(series, title, x, Axis("bits per byte"))
 
 
-def differ(found: Sequence[Standing], cost: Cost) -> bool:
-    """Whether a picture would show anything: costs that are not all about the same."""
+def differ(found: Sequence[RankedModel], cost: Cost) -> bool:
+    """Tell whether a picture would show anything: costs that are not all about the same."""
     values = [value for _, value, _ in _points(found, cost)]
     return len(values) > 1 and max(values) > 1.2 * min(values)
 
 
-def pareto(found: Sequence[Standing], cost: Cost) -> str:
-    """Bits per byte against a cost, with the front of the models that no other beats in both."""
+def pareto(found: Sequence[RankedModel], cost: Cost) -> str:
+    """Draw bits per byte against a cost, with the Pareto front."""
     points = _points(found, cost)
     series = [Series(found[look].name, ((x, y),), look) for look, x, y in points]
     front = svg.front([(x, y) for _, x, y in points])
@@ -76,13 +76,13 @@ def pareto(found: Sequence[Standing], cost: Cost) -> str:
     return svg.scatter(series, title, Axis(cost.axis, log=True), Axis("bits per byte"), front)
 
 
-def _points(found: Sequence[Standing], cost: Cost) -> list[tuple[int, float, float]]:
+def _points(found: Sequence[RankedModel], cost: Cost) -> list[tuple[int, float, float]]:
     pairs = [(look, each.mean(cost.value), each.bits) for look, each in enumerate(found) if each.ranks]
     return [(look, x, y) for look, x, y in pairs if x is not None and y is not None]
 
 
 def by_order(growth: Growth, names: Sequence[str]) -> tuple[str, list[str]]:
-    """Perplexity by order, and the models that are infinite and not drawn."""
+    """Draw perplexity by order; also name the models that are infinite and not drawn."""
     series = []
     for look, name in enumerate(names):
         values = [math.inf if value is None else value for value in growth.perplexities.get(name, [])]

@@ -7,45 +7,45 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from nextword.comparison.entries import Entry
-from nextword.comparison.setup import Contest
+from nextword.comparison.setup import Setup
 
 _AFTER = 8.0  # seconds to measure a network, until one was measured
 _COUNTED = 5.0  # of a count model, until one was made
 
 
-class Pace:
+class RunPace:
     """Expects of the runs to come what those of their kind took before."""
 
-    def __init__(self, contest: Contest) -> None:
-        self._todo = list(contest.entries)
-        self._all = len(contest.entries)
-        self._minutes = contest.minutes
+    def __init__(self, setup: Setup) -> None:
+        self._todo = list(setup.entries)
+        self._all = len(setup.entries)
+        self._minutes = setup.minutes
         self._took: dict[str, list[float]] = {}
 
     def skip(self, entry: Entry) -> None:
-        """This one is there already."""
+        """Skip one that is already finished."""
         self._todo.remove(entry)
 
     @contextmanager
     def running(self, entry: Entry) -> Iterator[None]:
-        """This one is made now."""
+        """Time one that is made now."""
         began = time.perf_counter()
         yield
         self._took.setdefault(_kind(entry), []).append(time.perf_counter() - began)
         self._todo.remove(entry)
 
     def left(self) -> float | None:
-        """Seconds for all that is still to be made; None where nothing is known of a kind."""
+        """Return seconds for all that is still to be made; None where nothing is known of a kind."""
         expected = [self._expected(entry) for entry in self._todo]
         return None if None in expected else sum(each for each in expected if each is not None)
 
     def line(self, entry: Entry) -> str:
-        """As in: 2 of 7: lstm, 0.5 minutes; about 4 minutes left in all."""
+        """Write a line such as: 2 of 7: lstm, 0.5 minutes; about 4 minutes left in all."""
         minutes = f", {self._minutes:g} minutes" if entry.is_neural and self._minutes is not None else ""
         left = self.left()
         place = self._all - len(self._todo) + 1
-        told = "" if left is None else f"; {_about(left)} left in all"
-        return f"{place} of {self._all}: {entry.label}{minutes}{told}"
+        summary = "" if left is None else f"; {_about(left)} left in all"
+        return f"{place} of {self._all}: {entry.label}{minutes}{summary}"
 
     def _expected(self, entry: Entry) -> float | None:
         took = self._took.get(_kind(entry))

@@ -21,7 +21,7 @@ TINY = 0.0005  # bits per byte that nobody would call a difference
 
 
 @dataclass(frozen=True)
-class Standing:
+class RankedModel:
     """One model: a row for each seed, and its test against the best."""
 
     name: str
@@ -46,7 +46,7 @@ class Standing:
         return self.first.is_probability
 
     def mean(self, value: Callable[[Row], float | None]) -> float | None:
-        """Over the seeds; None where one has no such number."""
+        """Average over the seeds; None if one has no such number."""
         found = [value(row) for row in self.rows]
         return None if None in found else float(np.mean([each for each in found if each is not None]))
 
@@ -80,7 +80,7 @@ class Standing:
         return self.first.note
 
     def to_json(self) -> dict[str, Any]:
-        """The numbers of the first seed under their names, the means, the test, and every seed."""
+        """Return the numbers of the first seed under their names, the means, the test, and every seed."""
         test = None
         if self.test is not None:
             test = {
@@ -92,18 +92,18 @@ class Standing:
         return {**self.first.to_json(), **means, "best": self.is_best, "test": test, "seeds": seeds}
 
 
-def standings(rows: Sequence[Row], block_bytes: Sequence[float]) -> list[Standing]:
-    """The best first; what has no finite bits per byte follows, scores last. A model's rows are its seeds."""
+def rank(rows: Sequence[Row], block_bytes: Sequence[float]) -> list[RankedModel]:
+    """Rank models, the best first; those without finite bits per byte follow, scores last."""
     named: dict[str, list[Row]] = {}
     for row in rows:
         named.setdefault(row.model, []).append(row)
-    found = [Standing(name, tuple(each)) for name, each in named.items()]
+    found = [RankedModel(name, tuple(each)) for name, each in named.items()]
     found.sort(key=lambda s: (not s.ranks, not s.is_probability, s.bits or math.inf, s.name))
     return _tested(found, block_bytes)
 
 
-def _tested(found: list[Standing], block_bytes: Sequence[float]) -> list[Standing]:
-    """Each of the ranked ones against the best."""
+def _tested(found: list[RankedModel], block_bytes: Sequence[float]) -> list[RankedModel]:
+    """Test each ranked model against the best."""
     able = [each for each in found if each.ranks and _fit(each, block_bytes)]
     if len(able) < 2 or able[0] is not found[0]:
         return found
@@ -116,38 +116,38 @@ def _tested(found: list[Standing], block_bytes: Sequence[float]) -> list[Standin
     return [best, *(tested.get(each.name, each) for each in found[1:])]
 
 
-def _fit(standing: Standing, block_bytes: Sequence[float]) -> bool:
-    return all(len(row.blocks) == len(block_bytes) for row in standing.rows)
+def _fit(model: RankedModel, block_bytes: Sequence[float]) -> bool:
+    return all(len(row.blocks) == len(block_bytes) for row in model.rows)
 
 
-def _blocks(standing: Standing) -> list[list[float]]:
-    return [[math.inf if bits is None else bits for bits in row.blocks] for row in standing.rows]
+def _blocks(model: RankedModel) -> list[list[float]]:
+    return [[math.inf if bits is None else bits for bits in row.blocks] for row in model.rows]
 
 
 def shown_p(p: float) -> str:
-    """As in ``p = 0.03``."""
+    """Write p as in ``p = 0.03``."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 
-def verdict(found: Sequence[Standing]) -> str:
-    """The one sentence that matters; empty where nothing can be ranked."""
+def verdict(found: Sequence[RankedModel]) -> str:
+    """Return the one sentence that matters; empty where nothing can be ranked."""
     if not found or not found[0].ranks:
         return ""
     best, alike = found[0], [each.name for each in found[1:] if each.as_good]
-    told = f"{best.name} predicts the new text best: {best.bits:.3f} bits per byte."
+    summary = f"{best.name} predicts the new text best: {best.bits:.3f} bits per byte."
     if alike:
-        told += f" {_and(alike)} {'is' if len(alike) == 1 else 'are'} not told from it by the test."
+        summary += f" {_and(alike)} {'does' if len(alike) == 1 else 'do'} not differ significantly from it."
     elif any(each.p is not None for each in found):
-        told += " All others are worse, by more than chance."
-    return told
+        summary += " All others are significantly worse."
+    return summary
 
 
 def _and(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
-def table(found: Sequence[Standing]) -> Table:
-    """The results; columns that would be empty are left out."""
+def table(found: Sequence[RankedModel]) -> Table:
+    """Return the results; columns that would be empty are left out."""
     columns: dict[str, list[Cell]] = {"model": [each.name for each in found]}
     columns["bits per byte"] = [_fixed(each.bits, each.spread) for each in found]
     columns["perplexity"] = [_figures(each.mean(lambda row: row.perplexity)) for each in found]
@@ -164,13 +164,13 @@ def table(found: Sequence[Standing]) -> Table:
     return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)))
 
 
-def _kinds(found: Sequence[Standing]) -> str:
+def _kinds(found: Sequence[RankedModel]) -> str:
     kinds = {each.first.of for each in found if each.first.numbers}
     return kinds.pop() if len(kinds) == 1 else "params or n-grams"
 
 
 def _fixed(value: float | None, spread: float | None) -> str:
-    """As in 1.892 ± 0.004."""
+    """Write a mean as in 1.892 ± 0.004."""
     return "-" if value is None else f"{value:.3f}" + ("" if spread is None else f" ± {spread:.3f}")
 
 

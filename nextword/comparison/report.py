@@ -8,17 +8,17 @@ import numpy as np
 
 from nextword.comparison import pictures
 from nextword.comparison.growth import Growth
-from nextword.comparison.ranking import Standing, table, verdict
+from nextword.comparison.ranking import RankedModel, table, verdict
 from nextword.drawing.page import Page, Table
 from nextword.evaluation.lm import orders
 
 
-def page(found: Sequence[Standing], growth: Growth | None, about: str) -> Page:
-    """The whole report; the models come in the order of their rank."""
+def page(found: Sequence[RankedModel], growth: Growth | None, about: str) -> Page:
+    """Return the whole report; the models come in the order of their rank."""
     made = Page("Language models side by side")
     made.text(about[0].upper() + about[1:] + ".", soft=True)
-    if told := verdict(found):
-        made.verdict(True, told)
+    if summary := verdict(found):
+        made.verdict(True, summary)
     _table(made, found)
     _ranking(made, found)
     _learning(made, found)
@@ -31,26 +31,26 @@ def page(found: Sequence[Standing], growth: Growth | None, about: str) -> Page:
     return made
 
 
-def _table(made: Page, found: Sequence[Standing]) -> None:
+def _table(made: Page, found: Sequence[RankedModel]) -> None:
     made.table(table(found))
-    told = [f"{each.name}: {each.note}." for each in found if each.note]
+    summary = [f"{each.name}: {each.note}." for each in found if each.note]
     if any(each.first.bits_per_byte is None for each in found):
-        told.append("A dash is infinite: the model calls something impossible that did happen.")
+        summary.append("A dash means infinite: the model gave probability 0 to something that occurred.")
     if unknown := max((each.first.unknown_rate for each in found), default=0.0):
-        told.append(
+        summary.append(
             f"{unknown:.1%} of the new words were never seen in training; `of known words` leaves them out, "
             "bits per byte spells them letter by letter."
         )
     if len({each.first.tokenizer for each in found}) > 1:
-        told.append("Perplexities of different tokenizers do not compare; bits per byte do.")
-    told.append(
+        summary.append("Perplexities of different tokenizers do not compare; bits per byte do.")
+    summary.append(
         "Trained, scored and written are tokens a second; written is one text at a time. MB are those of the "
         "run on disk."
     )
-    made.text(" ".join(told), soft=True)
+    made.text(" ".join(summary), soft=True)
 
 
-def _ranking(made: Page, found: Sequence[Standing]) -> None:
+def _ranking(made: Page, found: Sequence[RankedModel]) -> None:
     made.heading("Bits per byte")
     seeds = max((len(each.rows) for each in found), default=1)
     whiskers = f" The whiskers are one standard deviation over {seeds} seeds." if seeds > 1 else ""
@@ -62,8 +62,8 @@ def _ranking(made: Page, found: Sequence[Standing]) -> None:
     )
 
 
-def _behind(found: Sequence[Standing]) -> Table | None:
-    """How far each model is behind the best, and how sure that is."""
+def _behind(found: Sequence[RankedModel]) -> Table | None:
+    """Tabulate how far each model is behind the best, and how sure that is."""
     tested = [(each.name, each.test, each.p) for each in found if each.test is not None]
     rows = tuple(
         (name, *(None if value is None else round(value, 4)
@@ -76,7 +76,7 @@ def _behind(found: Sequence[Standing]) -> Table | None:
     return Table(heads, rows) if rows else None
 
 
-def _learning(made: Page, found: Sequence[Standing]) -> None:
+def _learning(made: Page, found: Sequence[RankedModel]) -> None:
     if not any(row.curve for each in found for row in each.rows):
         return
     made.heading("How they learn")
@@ -91,10 +91,13 @@ def _learning(made: Page, found: Sequence[Standing]) -> None:
     )
 
 
-def _costs(made: Page, found: Sequence[Standing]) -> None:
+def _costs(made: Page, found: Sequence[RankedModel]) -> None:
     made.heading("What it costs")
     for kind, caption in (
-        (pictures.SECONDS, "Left and low is good. The dotted line joins those that no other beats in both."),
+        (
+            pictures.SECONDS,
+            "Lower left is better. The dotted line joins the models that no other beats on both axes.",
+        ),
         (pictures.SIZE, "The same by the size of the run on disk."),
         (pictures.SPEED, "The same by the time that scoring takes."),
     ):
@@ -102,7 +105,7 @@ def _costs(made: Page, found: Sequence[Standing]) -> None:
             made.picture(pictures.pareto(found, kind), caption)
 
 
-def _sentences(made: Page, found: Sequence[Standing]) -> None:
+def _sentences(made: Page, found: Sequence[RankedModel]) -> None:
     asked = max((len(each.first.surprise) for each in found), default=0)
     if not asked:
         return
@@ -121,7 +124,7 @@ def _sentences(made: Page, found: Sequence[Standing]) -> None:
         made.heat(heads, {name: [bits for _, bits in words] for name, words in same.items()}, hot)
 
 
-def _written(made: Page, found: Sequence[Standing]) -> None:
+def _written(made: Page, found: Sequence[RankedModel]) -> None:
     made.heading("What the models write")
     made.text("Sampled from the beginning of a text, with the same seed and nothing left out.")
     for each in found:
@@ -129,7 +132,7 @@ def _written(made: Page, found: Sequence[Standing]) -> None:
             made.quotes(each.name, each.first.sentences)
 
 
-def _by_order(made: Page, growth: Growth, found: Sequence[Standing]) -> None:
+def _by_order(made: Page, growth: Growth, found: Sequence[RankedModel]) -> None:
     most = len(growth.facts)
     part = f" Drawn from the first {growth.tokens:,} tokens of the text." if growth.is_part else ""
     made.heading("n-grams: what a longer n brings")
@@ -154,7 +157,7 @@ def _by_order(made: Page, growth: Growth, found: Sequence[Standing]) -> None:
     )
 
 
-def _how(made: Page, found: Sequence[Standing]) -> None:
+def _how(made: Page, found: Sequence[RankedModel]) -> None:
     made.heading("How it was measured")
     made.text(
         "Bits per byte code the bytes of the file itself: unknown words are spelled, odd gaps coded. A score "
@@ -178,13 +181,13 @@ def _how(made: Page, found: Sequence[Standing]) -> None:
         made.text(line, soft=True)
 
 
-def _test(found: Sequence[Standing]) -> str:
+def _test(found: Sequence[RankedModel]) -> str:
     blocks = len(found[0].first.blocks)
     seeds = max(len(each.rows) for each in found)
     over = (
         f"and by Welch's t-test over {seeds} seeds; the larger p counts"
         if seeds > 1
-        else "with one seed only, so luck in training is not in it"
+        else "with one seed only, so variation between training runs is not included"
     )
     return (
         f"Each model was tested against the best by the signs of {blocks} differences, one for each block of "

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 
 from nextword.evaluation.lm.signature import version
 from nextword.runs.settings import RunSettings
-from nextword.store.disk import translate
+from nextword.store.disk import write_file
 from nextword.store.manifest import MANIFEST
 
 _FOLDER = "rows"
@@ -68,12 +67,12 @@ class Row:
         return self.is_probability and self.bits_per_byte is not None
 
     def to_json(self) -> dict[str, Any]:
-        """Every number that says something by itself."""
+        """Return every number that says something by itself."""
         return {name: value for name, value in asdict(self).items() if name not in _LONG}
 
 
 def ranked(rows: list[Row]) -> list[Row]:
-    """The best first; what has no finite bits per byte follows, scores last."""
+    """Sort rows, the best first; those without finite bits per byte follow, scores last."""
     return sorted(
         rows,
         key=lambda row: (not row.ranks, not row.is_probability, row.bits_per_byte or math.inf, row.model),
@@ -81,13 +80,13 @@ def ranked(rows: list[Row]) -> list[Row]:
 
 
 def key_of(settings: RunSettings, *others: Any) -> str:
-    """The hash of everything that decides a row."""
-    told = [settings.to_toml(), *map(str, others), version()]
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()
+    """Return the hash of everything that decides a row."""
+    summary = [settings.to_toml(), *map(str, others), version()]
+    return hashlib.sha256("\n".join(summary).encode()).hexdigest()
 
 
 def kept(out: Path, label: str, key: str) -> Row | None:
-    """The row of a run that was finished before with the same settings and texts, under whatever name."""
+    """Find the row of a run finished before with the same settings and texts, under whatever name."""
     for path in _files(out, label):
         found = read_json(path)
         if not isinstance(found, dict) or found.get("key") != key:
@@ -102,7 +101,7 @@ def kept(out: Path, label: str, key: str) -> Row | None:
 
 
 def _files(out: Path, label: str) -> Iterator[Path]:
-    """The row of this name first; another list of tokenizers or seeds may have named it otherwise."""
+    """Yield the row of this name first; another list of tokenizers or seeds may have named it otherwise."""
     folder = out / _FOLDER
     yield folder / f"{label}.json"
     yield from sorted(folder.glob("[!.]*.json"))
@@ -114,7 +113,7 @@ def keep(out: Path, row: Row) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """What a file of ours holds; None where it is missing or damaged, and is then made again."""
+    """Read a JSON file of ours; None if it is missing or damaged, and is then made again."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -122,18 +121,10 @@ def read_json(path: Path) -> Any:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Whole or not at all."""
-    temporary = path.with_name(f".{path.name}.new-{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(
-            json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1), encoding="utf-8"
-        )
-        os.replace(temporary, path)
-    except OSError as error:
-        raise translate(error, path) from error
+    """Write a JSON file whole or not at all."""
+    write_file(path, json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1))
 
 
 def finite(value: float) -> float | None:
-    """A number that JSON can hold."""
+    """Return the number if JSON can hold it, else None."""
     return value if math.isfinite(value) else None

@@ -10,7 +10,7 @@ from pathlib import Path
 from nextword.comparison.entries import Entry
 from nextword.comparison.measure import measured
 from nextword.comparison.rows import Row
-from nextword.comparison.setup import Contest
+from nextword.comparison.setup import Setup
 from nextword.comparison.tokenizers import with_file
 from nextword.core.errors import TrainingError
 from nextword.core.events import Done, Event, Note, Stage
@@ -24,38 +24,38 @@ from nextword.training.fit import fit
 _COMPILED = "compiled"  # a note with this word says that the time is not the model's own
 
 
-def run_one(contest: Contest, entry: Entry, key: str) -> Generator[Event, None, Row]:
+def run_one(setup: Setup, entry: Entry, key: str) -> Generator[Event, None, Row]:
     """Train one model and measure it; its run stays in the output folder."""
-    folder = contest.out / entry.label
+    folder = setup.out / entry.label
     try:
-        seconds, cold = yield from _train(contest, entry, folder)
+        seconds, cold = yield from _train(setup, entry, folder)
     except TrainingError as error:  # the others go on
         yield Note(f"{entry.label}: {error}")
         return Row(entry.name, key, note=str(error))
     if seconds is not None and cold and not entry.is_neural:
-        yield Note(f"{entry.name} is trained a second time, since its time held that of compiling")
-        again, _ = yield from _train(contest, entry, folder)
+        yield Note(f"{entry.name} is trained again, because its time included compilation")
+        again, _ = yield from _train(setup, entry, folder)
         seconds = min(seconds, again or seconds)
     if seconds is None:
-        return Row(entry.name, key, note=f"stopped after {contest.minutes:g} minutes")
+        return Row(entry.name, key, note=f"stopped after {setup.minutes:g} minutes")
     yield Stage(f"{entry.name}: measure")
     seed = entry.settings.train.seed if entry.is_neural else None
     row = Row(entry.name, key, seed=seed, train_seconds=round(seconds, 3), run=entry.label)
-    return measured(contest, saved.load(folder), row)
+    return measured(setup, saved.load(folder), row)
 
 
-def _train(contest: Contest, entry: Entry, folder: Path) -> Generator[Event, None, tuple[float | None, bool]]:
-    """Seconds from the text to the saved run (None: time over), and whether something was compiled.
+def _train(setup: Setup, entry: Entry, folder: Path) -> Generator[Event, None, tuple[float | None, bool]]:
+    """Train and save; return the seconds (None: out of time) and whether something was compiled.
 
     A network keeps its minutes itself; for a count model, which needs what it needs, they are a limit.
     """
     began, cold = time.perf_counter(), False
-    tune = contest.tune if entry.is_neural else None
-    conditions = Conditions(Clock.minutes(contest.minutes), whole=True) if entry.is_neural else None
-    limit = math.inf if contest.minutes is None or entry.is_neural else contest.minutes * 60
+    tune = setup.tune if entry.is_neural else None
+    conditions = Conditions(Clock.minutes(setup.minutes), whole=True) if entry.is_neural else None
+    limit = math.inf if setup.minutes is None or entry.is_neural else setup.minutes * 60
     try:
         with new_run(folder, overwrite=True) as new:
-            for event in fit(with_file(contest, entry), Texts(contest.train, tune), new, conditions):
+            for event in fit(with_file(setup, entry), Texts(setup.train, tune), new, conditions):
                 if time.perf_counter() - began > limit:
                     raise _TimeOver
                 if isinstance(event, Done):

@@ -30,7 +30,7 @@ MOST_TUNED = 600_000  # bytes for the choices
 
 
 @dataclass(frozen=True)
-class Contest:
+class Setup:
     """The models with their settings, the texts, and where results go."""
 
     entries: tuple[Entry, ...]
@@ -57,7 +57,7 @@ class Contest:
         return any(entry.is_neural for entry in self.entries)
 
 
-def enter(
+def set_up(
     data: Names = (),
     models: Sequence[str] = (),
     *,
@@ -67,7 +67,7 @@ def enter(
     out: str | os.PathLike[str] | None = None,
     minutes: float | None = None,
     seeds: int = 1,
-) -> Contest:
+) -> Setup:
     """Check everything that was asked for; the text is read once, to find the split and its hash."""
     if minutes is not None and not minutes > 0:
         raise ConfigError(f"'minutes' is {minutes}; it must be more than 0")
@@ -80,7 +80,7 @@ def enter(
     digest = train.read_through() + held.read_through() + ("" if tune is None else tune.read_through())
     sizes = np.array([len(line) + 1 for line in lines(held)] or [1])
     blocks = spans.cut(sizes)
-    return Contest(
+    return Setup(
         found, train, tune, held, named, apart, digest, _folder(out, named[0]), minutes,
         blocks=blocks, block_bytes=np.bincount(blocks, weights=sizes),
     )  # fmt: skip
@@ -95,7 +95,9 @@ def _split(
     if apart:
         train, held = Source.for_training(named, settings), Source.for_reading(apart, settings)
         if (both := train.shares_a_file_with(held)) is not None:
-            raise ConfigError(f"{both} is in the training text and in --valid; new text must not be known")
+            raise ConfigError(
+                f"{both} is in both the training text and --valid; measure on text that is not trained on"
+            )
         train.keep()
         held.keep()
     else:
@@ -108,7 +110,7 @@ def _split(
 
 
 def lines(source: Source) -> Iterator[bytes]:
-    """The lines of a text, without their ends."""
+    """Yield the lines of a text, without their ends."""
     cutter = LineCutter()
     for block in source.blocks():
         yield from cutter.push(block)
@@ -116,25 +118,25 @@ def lines(source: Source) -> Iterator[bytes]:
 
 
 def _folder(out: str | os.PathLike[str] | None, data: str) -> Path:
-    """``compare/DATA`` unless it is named, so that the same question finds its own results again."""
+    """Return ``compare/DATA`` unless it is named, so that the same question finds its own results again."""
     if out is not None:
         return Path(out)
     stem = os.path.basename(data.rstrip("/")).partition(".")[0]
     return Path("compare") / ("".join(c if c.isalnum() else "-" for c in stem).strip("-") or "text")
 
 
-def split_note(contest: Contest) -> str:
-    """How the text was split, in one phrase."""
-    held = _size(contest.block_bytes.sum())
-    if contest.valid:
-        told = f"trained on {_list(contest.data)}, measured on {_list(contest.valid)}"
+def split_note(setup: Setup) -> str:
+    """Tell how the text was split, in one phrase."""
+    held = _size(setup.block_bytes.sum())
+    if setup.valid:
+        summary = f"trained on {_list(setup.data)}, measured on {_list(setup.valid)}"
     else:
-        told = f"trained on {_list(contest.data)} without its end, measured on its last {held}"
-    if contest.minutes is not None and contest.has_networks:
-        told += f"; {contest.minutes:g} minutes for each network"
-    if contest.tune is None:
-        return told
-    return told + "; stopping and weights were chosen on a piece that is neither"
+        summary = f"trained on {_list(setup.data)} without its end, measured on its last {held}"
+    if setup.minutes is not None and setup.has_networks:
+        summary += f"; {setup.minutes:g} minutes for each network"
+    if setup.tune is None:
+        return summary
+    return summary + "; stopping and weights were chosen on a separate part"
 
 
 def _size(count: float) -> str:

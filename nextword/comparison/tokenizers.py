@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nextword.comparison.entries import Entry
-from nextword.comparison.setup import Contest
+from nextword.comparison.setup import Setup
 from nextword.core import catalog
 from nextword.core.errors import NextwordError
 from nextword.core.events import Event, Stage
@@ -24,43 +24,43 @@ from nextword.text.fit import fit_tokenizer
 from nextword.training.budget.clock import Clock
 
 
-def shared(contest: Contest) -> Generator[Event, None, Contest]:
-    """The contest with every tokenizer as a file; smoothings alone learn their own, in their own time."""
-    if contest.tune is None:
-        return contest
+def shared(setup: Setup) -> Generator[Event, None, Setup]:
+    """Fit every tokenizer once, as a file; smoothings alone fit their own, in their own time."""
+    if setup.tune is None:
+        return setup
     files: dict[str, str] = {}
-    for entry in contest.entries:
+    for entry in setup.entries:
         if entry.tokenizer not in files and entry.tokenizer in catalog.names("tokenizer"):
             yield Stage(f"learn the tokenizer {entry.tokenizer}")
-            files[entry.tokenizer] = str(_file(contest, entry))
-    contest = replace(contest, tokenizers=files)
+            files[entry.tokenizer] = str(_file(setup, entry))
+    setup = replace(setup, tokenizers=files)
     for name, file in files.items():
         if getattr(load_tokenizer(file), "cached", False):  # now: no model's time goes into cutting the text
-            first = next(entry for entry in contest.entries if entry.tokenizer == name)
-            settings = with_file(contest, first)
-            yield from encode(contest.train, settings.text, settings.data)
-    return contest
+            first = next(entry for entry in setup.entries if entry.tokenizer == name)
+            settings = with_file(setup, first)
+            yield from encode(setup.train, settings.text, settings.data)
+    return setup
 
 
-def with_file(contest: Contest, entry: Entry) -> RunSettings:
-    """The settings of an entry, its tokenizer being the shared file."""
-    file = contest.tokenizers.get(entry.tokenizer, entry.tokenizer)
+def with_file(setup: Setup, entry: Entry) -> RunSettings:
+    """Return the settings of an entry, its tokenizer being the shared file."""
+    file = setup.tokenizers.get(entry.tokenizer, entry.tokenizer)
     text = entry.settings.text.model_copy(update={"tokenizer": file})
     return entry.settings.with_group("text", text)
 
 
-def _file(contest: Contest, entry: Entry) -> Path:
-    """The tokenizer of this name, learned now unless it is there."""
-    settings, _ = in_time(entry.settings, Texts(contest.train), Clock.minutes(contest.minutes).seconds)
-    about = (settings.text.model_dump_json(), settings.data.model_dump_json(), contest.digest)
+def _file(setup: Setup, entry: Entry) -> Path:
+    """Return the tokenizer of this name, fitted now unless it exists."""
+    settings, _ = in_time(entry.settings, Texts(setup.train), Clock.minutes(setup.minutes).seconds)
+    about = (settings.text.model_dump_json(), settings.data.model_dump_json(), setup.digest)
     digest = hashlib.sha256("\n".join(about).encode()).hexdigest()
-    path = contest.out / "tokenizers" / f"{entry.tokenizer}-{digest[:12]}.json"
+    path = setup.out / "tokenizers" / f"{entry.tokenizer}-{digest[:12]}.json"
     try:
         load_tokenizer(path)
     except NextwordError:
         unit = None if settings.data.unit == "auto" else settings.data.unit
-        contest.train.keep()
-        tokenizer = fit_tokenizer(entry.tokenizer, contest.train.blocks(), settings.text, unit)
+        setup.train.keep()
+        tokenizer = fit_tokenizer(entry.tokenizer, setup.train.blocks(), settings.text, unit)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             tokenizer.save(str(path))

@@ -57,7 +57,7 @@ SLOTS: dict[str, dict[str, str]] = {
     # Ways to choose the next word: classes of the shape `decode.choose.Chooser`.
     "decode": {
         "greedy": "nextword.decode.choose:Greedy",
-        "sample": "nextword.decode.choose:Sample",
+        "sample": "nextword.decode.choose:Sampling",
         "beam": "nextword.decode.beam:Beam",
     },
     # The parts of a network: small classes in `blocks`; a variant is another class in its slot.

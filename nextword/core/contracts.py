@@ -25,6 +25,14 @@ Array = Any  # numpy.ndarray from count models, torch.Tensor from neural ones
 Unit = Literal["line", "document"]
 
 
+def never_next(closed: bool) -> tuple[int, ...]:
+    """Name the ids of probability 0: START, and UNKNOWN where the tokenizer can write every text.
+
+    Every family masks these and no others: a softmax head, a smoothing, a memory.
+    """
+    return (START, UNKNOWN) if closed else (START,)
+
+
 @runtime_checkable
 class LanguageModel(Protocol):
     """What every family implements; decoders, metrics, servers and plots rely on nothing else.

@@ -23,6 +23,7 @@ import numpy as np
 from nextword.core.contracts import Encoded, Tokenizer
 from nextword.core.errors import ConfigError
 from nextword.core.sizes import parse_size
+from nextword.system.atomic import writing
 from nextword.system.cache import cache_folder
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -111,28 +112,19 @@ def _open(path: Path) -> Packed | None:
 
 
 def _write(path: Path, parts: Iterable[Encoded]) -> None:
-    """Write to a temporary file, then rename: a reader sees the complete file or none."""
-    handle, name = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
-    try:
-        with open(handle, "wb") as file:
-            file.write(bytes(_HEAD.size))
-            count = checksum = 0
-            totals = _Totals()
-            for part in parts:
-                data = np.ascontiguousarray(part.ids, np.int32)
-                file.write(data.data)
-                checksum = zlib.crc32(data.data, checksum)
-                count += len(data)
-                totals.add(part)
-            file.seek(0)
-            file.write(_HEAD.pack(_MAGIC, count, *totals.counts(), totals.nats, checksum))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
+    """Write the file atomically, readable by its owner only: it holds the text."""
+    with writing(path, mode=0o600) as file:
+        file.write(bytes(_HEAD.size))
+        count = checksum = 0
+        totals = _Totals()
+        for part in parts:
+            data = np.ascontiguousarray(part.ids, np.int32)
+            file.write(data.data)
+            checksum = zlib.crc32(data.data, checksum)
+            count += len(data)
+            totals.add(part)
+        file.seek(0)
+        file.write(_HEAD.pack(_MAGIC, count, *totals.counts(), totals.nats, checksum))
 
 
 def _in_memory(parts: Iterable[Encoded]) -> Packed:

@@ -15,6 +15,7 @@ from nextword.core.contracts import Block
 from nextword.core.errors import DataError
 from nextword.data.charset import TextChecker
 from nextword.data.paths import Source
+from nextword.data.plain import text_blocks
 from nextword.data.settings import DataSettings
 
 LINE_LIMIT = 1 << 28  # one record must fit into memory
@@ -41,8 +42,6 @@ def table_blocks(source: Source, kind: str, settings: DataSettings, checker: Tex
 
 def _lines(source: Source, checker: TextChecker) -> Iterator[str]:
     """Yield the lines of a file with their ends; a line may span blocks."""
-    from nextword.data.readers import text_blocks
-
     waiting: list[str] = []
     size = 0
     for block in text_blocks(source, checker):

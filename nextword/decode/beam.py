@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from nextword.decode.choose import Choice, Job, Token
+from nextword.decode.choose import GeneratedToken, Prompt, Selection
 from nextword.decode.limits import StopRule, Written
 from nextword.decode.sampling import Ints
 from nextword.decode.settings import DecodeSettings
@@ -29,16 +29,16 @@ class Hypothesis:
     reason: str = ""
 
     def extend(self, word: int, logprob: float, gain: float) -> Hypothesis:
-        """One word longer."""
+        """Append one token."""
         written = Written(self.written.prompt, [*self.written.ids, word])
         return Hypothesis(written, (*self.logprobs, logprob), self.total + gain)
 
 
 @dataclass
-class Search:
+class BeamState:
     """The beam of one prompt."""
 
-    job: Job
+    job: Prompt
     alive: list[Hypothesis]
     pool: list[tuple[float, Hypothesis]] = field(default_factory=list)  # best first
 
@@ -46,18 +46,18 @@ class Search:
 class Beam:
     """Keep the K best; give the n best of the finished ones, best first, when the search is over."""
 
-    def __init__(self, settings: DecodeSettings, jobs: Sequence[Job], stop: StopRule) -> None:
+    def __init__(self, settings: DecodeSettings, jobs: Sequence[Prompt], stop: StopRule) -> None:
         self.settings, self.stop = settings, stop
-        self.searches = [Search(job, [Hypothesis(Written(job.prompt))]) for job in jobs]
+        self.searches = [BeamState(job, [Hypothesis(Written(job.prompt))]) for job in jobs]
 
     @staticmethod
     def texts(settings: DecodeSettings) -> int:
-        """The n best."""
+        """Return the n best."""
         return settings.n_best
 
     @staticmethod
     def split(settings: DecodeSettings) -> bool:
-        """All texts of a prompt come from one search."""
+        """Return False: all texts of a prompt come from one search."""
         return False
 
     @property
@@ -65,12 +65,12 @@ class Beam:
         """The living hypotheses of all prompts."""
         return [hypothesis.written for search in self.searches for hypothesis in search.alive]
 
-    def choose(self, logp_RV: Floats, allowed_RV: Floats) -> Choice:
-        """Each search takes its own rows one word further."""
+    def choose(self, logp_RV: Floats, allowed_RV: Floats) -> Selection:
+        """Take each search's rows one token further."""
         parents: list[int] = []
         words: list[int] = []
-        tokens: list[Token] = []
-        going: list[Search] = []
+        tokens: list[GeneratedToken] = []
+        going: list[BeamState] = []
         first = 0
         for search in self.searches:
             rows = slice(first, first + len(search.alive))
@@ -83,10 +83,10 @@ class Beam:
                 tokens += self._tokens(search)
             first = rows.stop
         self.searches = going
-        return Choice(np.array(parents, dtype=np.int64), np.array(words, dtype=np.int64), tokens)
+        return Selection(np.array(parents, dtype=np.int64), np.array(words, dtype=np.int64), tokens)
 
-    def _advance(self, search: Search, logp_KV: Floats, allowed_KV: Floats) -> tuple[list[int], list[int]]:
-        """The next beam: the rows its hypotheses come from, and their words."""
+    def _advance(self, search: BeamState, logp_KV: Floats, allowed_KV: Floats) -> tuple[list[int], list[int]]:
+        """Return the next beam: the rows its hypotheses come from, and their words."""
         size = self.settings.beam_size
         alive: list[Hypothesis] = []
         kept: list[int] = []
@@ -104,8 +104,8 @@ class Beam:
         search.alive = [] if self._is_over(search, alive) else alive
         return kept, words
 
-    def _candidates(self, search: Search, allowed_KV: Floats) -> list[tuple[int, int]]:
-        """(row, word) of the 2K best continuations, best first: enough even if K of them end."""
+    def _candidates(self, search: BeamState, allowed_KV: Floats) -> list[tuple[int, int]]:
+        """Return (row, token) of the 2K best continuations, best first: enough even if K of them end."""
         count = min(2 * self.settings.beam_size, allowed_KV.shape[1])
         words_KC: Ints = np.argpartition(-allowed_KV, count - 1, axis=1)[:, :count]
         words_KC.sort(axis=1)  # equals are ordered by row and word
@@ -115,8 +115,8 @@ class Beam:
         best = best[np.isfinite(totals_KC.ravel()[best])]
         return [(int(place) // count, int(words_KC.ravel()[place])) for place in best]
 
-    def _is_over(self, search: Search, alive: list[Hypothesis]) -> bool:
-        """No hypothesis lives, K are finished, or no living one can still reach the n best."""
+    def _is_over(self, search: BeamState, alive: list[Hypothesis]) -> bool:
+        """Tell whether no hypothesis is left, K are finished, or none can still reach the n best."""
         if not alive or len(search.pool) >= self.settings.beam_size:
             return True
         if len(search.pool) < self.settings.n_best:
@@ -130,11 +130,11 @@ class Beam:
     def _score(self, hypothesis: Hypothesis) -> float:
         return hypothesis.total / self._norm(len(hypothesis.written.ids))
 
-    def _tokens(self, search: Search) -> list[Token]:
-        found: list[Token] = []
+    def _tokens(self, search: BeamState) -> list[GeneratedToken]:
+        found: list[GeneratedToken] = []
         for rank, (_, text) in enumerate(search.pool[: self.settings.n_best]):
             last = len(text.written.ids) - 1
             for place, (word, logprob) in enumerate(zip(text.written.ids, text.logprobs, strict=True)):
                 reason = text.reason if place == last else ""
-                found.append(Token(search.job.row + rank, word, logprob, reason=reason))
+                found.append(GeneratedToken(search.job.row + rank, word, logprob, reason=reason))
         return found

@@ -14,14 +14,14 @@ import numpy as np
 
 from nextword.core.catalog import find
 from nextword.core.contracts import LanguageModel, Preparable, State, Tokenizer
-from nextword.decode.choose import Chooser, Job, Token
+from nextword.decode.choose import Chooser, GeneratedToken, Prompt
 from nextword.decode.limits import Limit, limits_of, stops_of
 from nextword.decode.sampling import Ints
 from nextword.decode.settings import DecodeSettings
 from nextword.decode.text import TextStream
 from nextword.models.distributions import as_numpy
 
-__all__ = ["DecodeSettings", "Generated", "Token", "collect", "generate"]
+__all__ = ["DecodeSettings", "Generated", "GeneratedToken", "collect", "generate"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def generate(
     settings: DecodeSettings | None = None,
     tokenizer: Tokenizer | None = None,
     source: Any = None,
-) -> Iterator[Token]:
+) -> Iterator[GeneratedToken]:
     """Continue each prompt (ids without START); tokens come as they are chosen, rows mixed.
 
     Text t of prompt i has row ``i * texts + t``, where `texts` is the number of samples (sample), of best
@@ -71,9 +71,9 @@ def generate(
             yield _with_text(token, streams)
 
 
-def collect(tokens: Iterable[Token]) -> list[Generated]:
-    """All tokens as whole texts, in the order of their rows."""
-    rows: dict[int, list[Token]] = {}
+def collect(tokens: Iterable[GeneratedToken]) -> list[Generated]:
+    """Return all tokens as whole texts, in the order of their rows."""
+    rows: dict[int, list[GeneratedToken]] = {}
     for token in tokens:
         rows.setdefault(token.row, []).append(token)
     return [
@@ -88,8 +88,8 @@ def collect(tokens: Iterable[Token]) -> list[Generated]:
     ]
 
 
-def _loop(model: LanguageModel, chooser: Chooser, limits: Limit, state: State) -> Iterator[Token]:
-    """Distribution, limits, choice, step; until no row goes on."""
+def _loop(model: LanguageModel, chooser: Chooser, limits: Limit, state: State) -> Iterator[GeneratedToken]:
+    """Repeat distribution, limits, choice and step until every row has stopped."""
     logp_RV = as_numpy(model.next(state), np.float64)
     while True:
         allowed_RV = logp_RV.copy()
@@ -106,8 +106,8 @@ def _loop(model: LanguageModel, chooser: Chooser, limits: Limit, state: State) -
 
 def _batches(
     prompts: Sequence[Sequence[int]], settings: DecodeSettings, way: type[Chooser]
-) -> Iterator[tuple[list[Job], list[int]]]:
-    """Jobs of a bounded number of rows, and the prompt that each continues."""
+) -> Iterator[tuple[list[Prompt], list[int]]]:
+    """Yield prompts in batches of a bounded number of rows, and the prompt that each row continues."""
     texts = way.texts(settings)
     if way.split(settings):
         starts, size = list(range(len(prompts) * texts)), settings.batch
@@ -117,13 +117,13 @@ def _batches(
     for first in range(0, len(starts), size):
         rows = starts[first : first + size]
         places = [row // texts for row in rows]
-        yield [Job(row, tuple(map(int, prompts[i]))) for row, i in zip(rows, places, strict=True)], places
+        yield [Prompt(row, tuple(map(int, prompts[i]))) for row, i in zip(rows, places, strict=True)], places
 
 
 def _read(
     model: LanguageModel, prompts: Sequence[Sequence[int]], source: Any, places: list[int], count: int
 ) -> State:
-    """The state after the prompts: one parallel `score` of each, then copied to its rows."""
+    """Return the state after the prompts: one parallel `score` of each, then copied to its rows."""
     if source is not None:  # a source belongs to each prompt: read all, keep the rows of this batch
         state = model.reorder(model.start(count, source), np.array(places, dtype=np.int64))
         rows = np.arange(len(places), dtype=np.int64)
@@ -141,7 +141,7 @@ def _read(
     return state if np.array_equal(rows, np.arange(len(prompts))) else model.reorder(state, rows)
 
 
-def _with_text(token: Token, streams: dict[int, TextStream]) -> Token:
+def _with_text(token: GeneratedToken, streams: dict[int, TextStream]) -> GeneratedToken:
     text = streams[token.row].push(token.id)
     if token.reason:
         text += streams.pop(token.row).flush()

@@ -44,7 +44,7 @@ class StopRule(Protocol):
     """Says why a row stops after its last word."""
 
     def __call__(self, row: Written) -> str:
-        """``end``, ``length``, ``stop`` or, to go on, nothing."""
+        """Return ``end``, ``length``, ``stop`` or, to continue, nothing."""
         ...
 
 
@@ -55,7 +55,7 @@ class Never:
     ids: tuple[int, ...]
 
     def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
-        """In every row."""
+        """Mask it in every row."""
         logp_BV[:, list(self.ids)] = -np.inf
 
 
@@ -66,7 +66,7 @@ class MinTokens:
     count: int
 
     def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
-        """In rows that are too short."""
+        """Mask END in rows that are too short."""
         short = [row for row, written in enumerate(rows) if len(written.ids) < self.count]
         logp_BV[short, END] = -np.inf
 
@@ -78,7 +78,7 @@ class NoRepeat:
     size: int
 
     def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
-        """What would complete a sequence that is already there."""
+        """Mask what would complete a sequence that is already there."""
         for row, written in enumerate(rows):
             logp_BV[row, self._completions(np.asarray(written.all, dtype=np.int64))] = -np.inf
 
@@ -99,7 +99,7 @@ class Banned:
         self.longer = [ids for ids in self.sequences if len(ids) > 1]
 
     def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
-        """What would complete a banned sequence."""
+        """Mask what would complete a banned sequence."""
         logp_BV[:, self.single] = -np.inf
         if self.longer:
             for row, written in enumerate(rows):
@@ -115,7 +115,7 @@ class Penalty:
     value: float
 
     def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
-        """Every word of the row so far."""
+        """Penalize every token of the row so far."""
         logp_BV[:] = repeated(logp_BV, [written.all for written in rows], self.value)
 
 
@@ -126,7 +126,7 @@ class Limits:
     parts: tuple[Limit, ...]
 
     def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
-        """One after another."""
+        """Apply them one after another."""
         for part in self.parts:
             part(logp_BV, rows)
         stuck = np.isneginf(logp_BV).all(axis=1)
@@ -138,7 +138,7 @@ class AtEnd:
     """Stop after END."""
 
     def __call__(self, row: Written) -> str:
-        """``end`` after END."""
+        """Return ``end`` after END."""
         return "end" if row.ids and row.ids[-1] == END else ""
 
 
@@ -149,7 +149,7 @@ class MaxTokens:
     count: int
 
     def __call__(self, row: Written) -> str:
-        """``length`` when it is long enough."""
+        """Return ``length`` when it is long enough."""
         return "length" if len(row.ids) >= self.count else ""
 
 
@@ -161,7 +161,7 @@ class StopStrings:
     decode: Callable[[Iterable[int]], str]
 
     def __call__(self, row: Written) -> str:
-        """``stop`` when a stop text is there."""
+        """Return ``stop`` when a stop text is there."""
         # A character is at most 4 tokens (bytes), so the tail holds any stop text that ends here.
         tail = row.ids[-4 * max(map(len, self.strings)) - 4 :]
         text = self.decode(tail)
@@ -175,12 +175,12 @@ class FirstOf:
     rules: tuple[StopRule, ...]
 
     def __call__(self, row: Written) -> str:
-        """The first reason, or nothing."""
+        """Return the first reason, or nothing."""
         return next((reason for rule in self.rules if (reason := rule(row))), "")
 
 
 def limits_of(settings: DecodeSettings, tokenizer: Tokenizer | None = None) -> Limits:
-    """The limits that settings ask for; banned words need the tokenizer."""
+    """Return the limits that settings ask for; banned words need the tokenizer."""
     parts: list[Limit] = [Never((START,) if settings.unknown else (START, UNKNOWN))]
     if settings.repetition_penalty != 1:
         parts.append(Penalty(settings.repetition_penalty))
@@ -194,7 +194,7 @@ def limits_of(settings: DecodeSettings, tokenizer: Tokenizer | None = None) -> L
 
 
 def stops_of(settings: DecodeSettings, tokenizer: Tokenizer | None = None) -> FirstOf:
-    """The stop rules that settings ask for; stop texts need the tokenizer."""
+    """Return the stop rules that settings ask for; stop texts need the tokenizer."""
     rules: list[StopRule] = [AtEnd()]
     if settings.stop:
         rules.append(StopStrings(settings.stop, _needed(tokenizer, "decode.stop").decode))
@@ -208,6 +208,6 @@ def _needed(tokenizer: Tokenizer | None, setting: str) -> Tokenizer:
 
 
 def _spellings(words: Sequence[str], tokenizer: Tokenizer) -> list[list[int]]:
-    """The ids of each word, alone and after a space; what the vocabulary lacks cannot be written anyway."""
+    """Return the ids of each word, alone and after a space; others cannot be generated anyway."""
     found = [list(map(int, tokenizer.encode(form))) for word in words for form in (word, " " + word)]
     return [ids for ids in found if ids and UNKNOWN not in ids]

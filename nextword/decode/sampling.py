@@ -22,7 +22,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def temperature(logp_BV: Floats, value: float) -> Floats:
-    """p^(1/T), renormalised: below 1 sharper, above 1 flatter; 0 leaves the likeliest word alone."""
+    """Return p^(1/T), renormalized: below 1 sharper, above 1 flatter; 0 keeps only the best token."""
     if value == 0:
         best_B = np.argmax(logp_BV, axis=-1)
         return _only(logp_BV, np.arange(logp_BV.shape[-1]) == best_B[:, None])
@@ -30,7 +30,7 @@ def temperature(logp_BV: Floats, value: float) -> Floats:
 
 
 def top_k(logp_BV: Floats, k: int) -> Floats:
-    """Exactly the k likeliest words (Fan et al. 2018); among equals those with the lower ids."""
+    """Keep exactly the k most likely tokens (Fan et al. 2018); of equals those with the lower ids."""
     V = logp_BV.shape[-1]
     if not 0 < k < V:
         return logp_BV
@@ -41,19 +41,19 @@ def top_k(logp_BV: Floats, k: int) -> Floats:
 
 
 def top_p(logp_BV: Floats, mass: float) -> Floats:
-    """The nucleus: the smallest set of likeliest words with at least this mass (Holtzman et al. 2020)."""
+    """Keep the nucleus: the fewest most likely tokens with at least this mass (Holtzman et al. 2020)."""
     return logp_BV if mass >= 1 else _only(logp_BV, _smallest_set(logp_BV, -logp_BV, mass))
 
 
 def min_p(logp_BV: Floats, share: float) -> Floats:
-    """Words with at least this share of the likeliest word's probability (Nguyen et al. 2024)."""
+    """Keep tokens with at least this share of the best token's probability (Nguyen et al. 2024)."""
     if share <= 0:
         return logp_BV
     return _only(logp_BV, logp_BV >= logp_BV.max(axis=-1, keepdims=True) + np.log(share))
 
 
 def typical(logp_BV: Floats, mass: float) -> Floats:
-    """The words whose surprise is nearest the entropy, up to this mass (Meister et al. 2023)."""
+    """Keep the tokens whose surprise is nearest the entropy, up to this mass (Meister et al. 2023)."""
     if mass >= 1:
         return logp_BV
     p_BV = np.exp(logp_BV)
@@ -64,7 +64,7 @@ def typical(logp_BV: Floats, mass: float) -> Floats:
 
 
 def repeated(logp_BV: Floats, seen: Sequence[Sequence[int]], penalty: float) -> Floats:
-    """The repetition penalty (Keskar et al. 2019): log p of words already there is multiplied by it.
+    """Apply the repetition penalty (Keskar et al. 2019): multiply log p of tokens already there by it.
 
     The paper divides positive logits; a log-probability is a logit that is never positive.
     """
@@ -78,7 +78,7 @@ def repeated(logp_BV: Floats, seen: Sequence[Sequence[int]], penalty: float) -> 
 
 
 def shape(logp_BV: Floats, settings: DecodeSettings) -> Floats:
-    """All of a settings' adjustments, in the usual order."""
+    """Apply all adjustments of the settings, in the usual order."""
     logp_BV = temperature(normalise(logp_BV), settings.temperature)
     logp_BV = top_k(logp_BV, settings.top_k)
     logp_BV = top_p(logp_BV, settings.top_p)
@@ -87,13 +87,13 @@ def shape(logp_BV: Floats, settings: DecodeSettings) -> Floats:
 
 
 def uniform(seed: int, sample: int, position: int) -> float:
-    """A number in [0, 1) that depends on these three alone: no batch, no order of calls (Philox)."""
+    """Return a number in [0, 1) that depends on these three alone: no batch, no order of calls (Philox)."""
     bits = np.random.Philox(key=np.array([seed, sample], dtype=np.uint64), counter=position).random_raw()
     return float(int(bits) >> 11) * 2.0**-53
 
 
 def draw(logp_BV: Floats, uniform_B: npt.ArrayLike) -> Ints:
-    """One word a row by the inverse of the cumulative distribution, in float64."""
+    """Draw one token per row by the inverse of the cumulative distribution, in float64."""
     p_BV = np.exp(logp_BV - logp_BV.max(axis=-1, keepdims=True))
     sums_BV = np.cumsum(p_BV, axis=-1)
     points_B = np.asarray(uniform_B, dtype=np.float64) * sums_BV[:, -1]
@@ -105,7 +105,7 @@ def draw(logp_BV: Floats, uniform_B: npt.ArrayLike) -> Ints:
 
 
 def _smallest_set(logp_BV: Floats, badness_BV: Floats, mass: float) -> Bools:
-    """The fewest words, best first, whose probabilities reach the mass; among equals the lower ids first."""
+    """Keep the fewest tokens, best first, whose probabilities reach the mass; of equals the lower ids."""
     keep_BV: Bools = np.zeros(logp_BV.shape, dtype=np.bool_)
     for keep_V, p_V, badness_V in zip(keep_BV, np.exp(logp_BV), badness_BV, strict=True):
         keep_V[_smallest_row(p_V, badness_V, mass * float(p_V.sum()))] = True
@@ -113,7 +113,7 @@ def _smallest_set(logp_BV: Floats, badness_BV: Floats, mass: float) -> Bools:
 
 
 def _smallest_row(p_V: Floats, badness_V: Floats, mass: float) -> Ints:
-    """One row; only as many words are sorted as are needed."""
+    """Do one row, sorting only as many tokens as are needed."""
     V = len(p_V)
     for size in (256, 4096, V):
         words = np.arange(V)

@@ -12,25 +12,37 @@ from nextword.core.settings import Settings
 class DecodeSettings(Settings):
     """How words are chosen and when to stop."""
 
-    decode: str = Field("sample", description="how a word is chosen: greedy, sample or beam")
-    max_tokens: int = Field(100, ge=1, le=1_000_000, description="most words to write, END included")
-    min_tokens: int = Field(0, ge=0, le=1_000_000, description="fewest words before END may come")
-    stop: tuple[str, ...] = Field((), max_length=64, description="texts that end the writing")
-    ban: tuple[str, ...] = Field((), max_length=10_000, description="words that are never written")
-    no_repeat: int = Field(0, ge=0, le=100, description="no sequence of so many words comes twice (0: may)")
-    unknown: bool = Field(False, description="whether the unknown symbol may be written")
-    repetition_penalty: float = Field(1.0, ge=1, le=100, description="multiplies log p of words used before")
-    temperature: float = Field(1.0, ge=0, le=100, description="sample: divides log p; 0 takes the likeliest")
-    top_k: int = Field(0, ge=0, le=100_000_000, description="sample: only the k likeliest words (0: all)")
-    top_p: float = Field(1.0, gt=0, le=1, description="sample: only the likeliest words of so much mass")
-    min_p: float = Field(0.0, ge=0, le=1, description="sample: only words with this share of the best's p")
-    typical: float = Field(1.0, gt=0, le=1, description="sample: the mass of words of typical surprise kept")
-    seed: int | None = Field(None, ge=0, lt=2**63, description="sample: seed (none: drawn and noted)")
+    decode: str = Field("sample", description="how the next token is chosen: greedy, sample or beam")
+    max_tokens: int = Field(100, ge=1, le=1_000_000, description="maximum number of tokens, END included")
+    min_tokens: int = Field(0, ge=0, le=1_000_000, description="minimum number of tokens before END")
+    stop: tuple[str, ...] = Field((), max_length=64, description="texts that stop generation")
+    ban: tuple[str, ...] = Field((), max_length=10_000, description="words that are never generated")
+    no_repeat: int = Field(
+        0, ge=0, le=100, description="never repeat a sequence of this many tokens (0: allowed)"
+    )
+    unknown: bool = Field(False, description="whether the unknown symbol may be generated")
+    repetition_penalty: float = Field(1.0, ge=1, le=100, description="multiplies log p of tokens used before")
+    temperature: float = Field(
+        1.0, ge=0, le=100, description="sample: divides log p; 0 takes the most likely token"
+    )
+    top_k: int = Field(0, ge=0, le=100_000_000, description="sample: only the k most likely tokens (0: all)")
+    top_p: float = Field(
+        1.0, gt=0, le=1, description="sample: only the most likely tokens, up to this total p"
+    )
+    min_p: float = Field(
+        0.0, ge=0, le=1, description="sample: only tokens with this share of the best token's p"
+    )
+    typical: float = Field(
+        1.0, gt=0, le=1, description="sample: total p of the tokens of typical surprise to keep"
+    )
+    seed: int | None = Field(
+        None, ge=0, lt=2**63, description="sample: seed (none: drawn at random and reported)"
+    )
     samples: int = Field(1, ge=1, le=1_000_000, description="sample: texts for each prompt")
     beam_size: int = Field(4, ge=1, le=4096, description="beam: hypotheses kept")
     length_penalty: float = Field(0.6, ge=0, le=10, description="beam: alpha of ((5 + length) / 6) ^ alpha")
     n_best: int = Field(1, ge=1, le=4096, description="beam: texts for each prompt, at most the beam size")
-    batch: int = Field(64, ge=1, le=65_536, description="rows the model works on at once; changes no result")
+    batch: int = Field(64, ge=1, le=65_536, description="rows processed at once; does not change results")
 
     @model_validator(mode="after")
     def _fits(self) -> DecodeSettings:
@@ -43,5 +55,5 @@ class DecodeSettings(Settings):
         return self
 
     def seeded(self) -> DecodeSettings:
-        """The same settings with a seed: a new one is drawn where there was none."""
+        """Return the same settings with a seed: a new one is drawn where there was none."""
         return self if self.seed is not None else self.model_copy(update={"seed": secrets.randbits(32)})

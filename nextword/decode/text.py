@@ -26,7 +26,7 @@ class TextStream:
         return "" if word == END or self.stopped else self._release(self._decoder.push(int(word)))
 
     def flush(self) -> str:
-        """What is left when the row is over."""
+        """Return what is left when the row is finished."""
         if self.stopped:
             return ""
         rest = self._release(self._decoder.flush()) + self._held
@@ -34,7 +34,7 @@ class TextStream:
         return rest
 
     def _release(self, new: str) -> str:
-        """Everything up to a stop text, or up to what may become one."""
+        """Return everything up to a stop text, or up to what may become one."""
         text = self._held + new
         ends = [place for string in self._stop if (place := text.find(string)) >= 0]
         if ends:
@@ -46,6 +46,6 @@ class TextStream:
 
     @staticmethod
     def _overlap(text: str, string: str) -> int:
-        """How many of the last characters are a beginning of the string."""
+        """Tell how many of the last characters are a beginning of the string."""
         longest = min(len(text), len(string) - 1)
         return next((size for size in range(longest, 0, -1) if text.endswith(string[:size])), 0)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nextword.core.printable import markup, printable
-from nextword.store.disk import translate
+from nextword.store.disk import write_file
 
 Cell = str | int | float | bool | None
 
@@ -136,15 +136,7 @@ class Page:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the file atomically."""
-        target = Path(path)
-        temporary = target.with_name(f".{target.name}.new-{os.getpid()}")
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(self.html(), encoding="utf-8")
-            os.replace(temporary, target)
-        except OSError as error:
-            raise translate(error, target) from error
-        return target
+        return write_file(path, self.html())
 
 
 @cache

@@ -5,15 +5,12 @@ An SVG file contains the page's style sheet, so that it follows light and dark m
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from nextword.drawing.elements import width_of, words
 from nextword.drawing.page import style
-from nextword.store.disk import translate
 
 _PARTS = re.compile(r'<svg [^>]*viewBox="0 0 (\d+) (\d+)"[^>]*>(?:<title>.*?</title>)?(.*)</svg>', re.DOTALL)
 _LINE = 17.0
@@ -64,17 +61,3 @@ def wrapped(text: str, most: float) -> list[str]:
         else:
             lines.append(word)
     return lines
-
-
-def write(path: str | os.PathLike[str], data: bytes) -> Path:
-    """Write a file atomically."""
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.new-{os.getpid()}")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(data)
-        os.replace(temporary, target)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise translate(error, target) from error
-    return target

@@ -50,7 +50,7 @@ def against(costs: Sequence[npt.ArrayLike], best: Sequence[npt.ArrayLike], sizes
 
 
 def sign_flips(differences: npt.ArrayLike, rounds: int = ROUNDS, seed: int = 0) -> float:
-    """The two-sided p of paired differences: were both models alike, every sign could as well be the other.
+    """Return the two-sided p of paired differences: between equal models every sign is a fair coin.
 
     [Fisher 1935; Noreen 1989]. All signs are tried where they are few, else `rounds` draws.
     """
@@ -69,7 +69,7 @@ def sign_flips(differences: npt.ArrayLike, rounds: int = ROUNDS, seed: int = 0) 
 def interval(
     differences: npt.ArrayLike, sizes: npt.ArrayLike, rounds: int = 2_000, seed: int = 0
 ) -> tuple[float, float]:
-    """Where 95 % of paired bootstraps put the difference per unit: blocks drawn with replacement.
+    """Return the interval of 95 % of paired bootstraps of the difference per unit, drawn block by block.
 
     [Efron 1979; Koehn 2004]
     """
@@ -81,7 +81,7 @@ def interval(
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """The two-sided p of Welch's t-test (1947) on one number a seed; None where no spread is known.
+    """Return the two-sided p of Welch's t-test (1947) on one number a seed; None where no spread is known.
 
     A model without seeds (a count model) is one number that would come again.
     """
@@ -95,7 +95,7 @@ def welch(a: Sequence[float], b: Sequence[float]) -> float | None:
 
 
 def student(t: float, freedom: float) -> float:
-    """P(|T| > t) of Student's distribution, for one degree of freedom or more.
+    """Return P(|T| > t) of Student's distribution, for one degree of freedom or more.
 
     With t = √ν tan θ the density becomes cos^(ν-1) θ, which a few hundred nodes integrate exactly.
     """
@@ -109,7 +109,7 @@ def student(t: float, freedom: float) -> float:
 
 
 def holm(values: Sequence[float]) -> list[float]:
-    """The p values of several comparisons made at once (Holm 1979): the smallest counts n-fold, and so on."""
+    """Correct the p values of several comparisons (Holm 1979): the smallest counts n-fold, and so on."""
     adjusted = [1.0] * len(values)
     least = 0.0
     for rank, index in enumerate(sorted(range(len(values)), key=lambda i: values[i])):
@@ -119,5 +119,5 @@ def holm(values: Sequence[float]) -> list[float]:
 
 
 def spread(values: Sequence[float]) -> float | None:
-    """The standard deviation over seeds; None for a single one."""
+    """Return the standard deviation over seeds; None for a single one."""
     return float(np.std(values, ddof=1)) if len(values) > 1 else None

@@ -18,17 +18,18 @@ from nextword.blocks.cells import Cell
 from nextword.blocks.embeddings import Embedding
 from nextword.blocks.randomness import INITIAL, seeded
 from nextword.blocks.states import ZeroStart
+from nextword.core.bits import NATS_PER_BIT
 from nextword.core.catalog import find
 from nextword.core.events import Event, Progress, Stage
 from nextword.data.batches.windows import Windows
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, bars, lines
 from nextword.experiments import fitting
-from nextword.experiments.finding import Finding, Picture, finish
+from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.small import Ints, Letters, read_letters, rows_of
 from nextword.system import threads
 
-CLAIM = "Bidirectional RNNs are for taggers, classifiers and encoders; a language model is no BiLSTM. Why?"
+CLAIM = "Bidirectional RNNs are for taggers, classifiers and encoders; a language model is not a BiLSTM. Why?"
 HIDDEN, LENGTH = 64, 32
 
 
@@ -43,7 +44,7 @@ class TwoWays(nn.Module):
         self.to_words = nn.Linear(HIDDEN * (1 + both), vocab_size)
 
     def forward(self, ids_BT: Tensor) -> Tensor:
-        """``logits_BTV`` of the word after each, from h→(t) and h←(t): the latter has read the word t + 1."""
+        """Return ``logits_BTV`` of the next word, from h→(t) and h←(t): the latter has read word t + 1."""
         x_TBE = self.embedding(ids_BT.T)
         outputs = []
         for layer, way in zip(self.layers, (1, -1), strict=False):
@@ -74,7 +75,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     guess = math.log2(text.vocab_size)
     left, looks, blind = bits.values()
     yield from finish(
-        Finding(
+        ExperimentResult(
             "bidirectional", "Why no bidirectional language model", 'IITD-2 "Bidirectional RNNs"', CLAIM,
             looks < 0.5 * left and blind > left,
             f"from both sides a letter of new text costs {looks:.2f} bits against {left:.2f} from the left, "
@@ -82,8 +83,9 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
             f"there yet, and it costs {blind:.2f} bits (a blind guess: {guess:.1f}).",
             (
                 _picture(curves), _bars(bits),
-                f"Measured on {text.told}: LSTMs of {HIDDEN} units, {steps} steps each. For a tagger nothing "
-                "is given away, since the tag is not among the words it reads: there both sides are a gain.",
+                f"Measured on {text.about}: LSTMs of {HIDDEN} units, {steps} steps each. For a tagger "
+                "nothing is given away, since the tag is not among the words it reads: there both sides "
+                "are a gain.",
             ),
         ),
         out,
@@ -91,7 +93,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
 
 
 def _learn(network: TwoWays, text: Letters, steps: int, before: int) -> Generator[Event, None, list[float]]:
-    """Bits a letter of every step."""
+    """Train, and return the bits per letter of every step."""
     optimizer = torch.optim.AdamW(network.parameters(), lr=5e-3)
     source = Windows(text.ids, batch=32, length=LENGTH, seed=0)
     found: list[float] = []
@@ -104,7 +106,7 @@ def _learn(network: TwoWays, text: Letters, steps: int, before: int) -> Generato
         torch.autograd.backward(loss)
         nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
-        found.append(float(loss.detach()) / math.log(2))
+        found.append(float(loss.detach()) / NATS_PER_BIT)
         if len(found) % 10 == 0:
             yield Progress(before + len(found))
     return found
@@ -112,7 +114,7 @@ def _learn(network: TwoWays, text: Letters, steps: int, before: int) -> Generato
 
 @torch.no_grad()
 def _bits(network: TwoWays, held: Ints, hidden: bool) -> float:
-    """Bits a letter of new text; ``hidden``: every prediction sees only what is written so far."""
+    """Return bits per letter of new text; ``hidden``: predictions see only what is written so far."""
     rows = torch.from_numpy(rows_of(held, LENGTH + 1, 100))
     if not hidden:
         logits_BTV, targets_BT = network(rows[:, :-1])[:, 8:], rows[:, 9:]
@@ -121,22 +123,22 @@ def _bits(network: TwoWays, held: Ints, hidden: bool) -> float:
         logits_BTV = torch.stack([network(rows[:, : at + 1])[:, -1] for at in places], dim=1)
         targets_BT = rows[:, [at + 1 for at in places]]
     nats = F.cross_entropy(logits_BTV.flatten(0, 1), targets_BT.flatten())
-    return float(nats) / math.log(2)
+    return float(nats) / NATS_PER_BIT
 
 
-def _picture(curves: dict[str, list[float]]) -> Picture:
+def _picture(curves: dict[str, list[float]]) -> Chart:
     series = []
     for name, values in curves.items():
         smooth = [float(np.mean(values[max(0, i - 9) : i + 1])) for i in range(len(values))]
         series.append(Series(name, tuple((float(i + 1), value) for i, value in enumerate(smooth))))
     drawn = lines(series, "Bits a letter while they learn", Axis("step"), Axis("bits a letter", zero=True))
     caption = "The loss while they learn, mean of ten steps: one learns the text, the other learns to look."
-    return Picture(drawn, caption)
+    return Chart(drawn, caption)
 
 
-def _bars(bits: dict[str, float]) -> Picture:
+def _bars(bits: dict[str, float]) -> Chart:
     drawn = bars(list(bits.items()), "Bits a letter of new text", "bits a letter of new text; less is better",
                  [f"{value:.2f}" for value in bits.values()])  # fmt: skip
     table = Table(("model", "bits a letter"), tuple(bits.items()))
     caption = "New text as each was trained to read it, and as a language model must: nothing to the right."
-    return Picture(drawn, caption, table)
+    return Chart(drawn, caption, table)

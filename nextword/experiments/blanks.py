@@ -26,12 +26,12 @@ class Blank:
     how: str  # the way to it, shown on demand
 
     def pattern(self) -> str:
-        """What a browser accepts: the number with two or more decimals, rounded or exact."""
+        """Write a pattern that accepts the number with two or more decimals, rounded or exact."""
         forms = dict.fromkeys(f"{self.answer:.{digits}f}" for digits in range(2, 9))
         return "|".join(_loose(form) for form in forms)
 
     def is_right(self, value: float) -> bool:
-        """Whether a number is the answer, rounded to two decimals or better."""
+        """Tell whether a number is the answer, rounded to two decimals or better."""
         return bool(abs(value - self.answer) <= 0.005)
 
 
@@ -43,7 +43,7 @@ class Exercise:
     blanks: tuple[Blank, ...]
 
     def html(self) -> str:
-        """A table with a field a row; the way to each answer can be opened."""
+        """Write a table with one field per row; how to find each answer can be shown."""
         rows = "".join(
             f"<tr><td>{markup(blank.name)}</td><td style='white-space:normal'>{markup(blank.question)}</td>"
             f'<td><input class="blank" aria-label="{markup(blank.question)}" placeholder="?" required '
@@ -66,13 +66,13 @@ def check(blanks: Sequence[Blank], name: str, value: float) -> str:
     """Say whether an answer is right, and if not, which way leads there."""
     found = {blank.name: blank for blank in blanks}
     if name not in found:
-        raise ConfigError(f"'{name}' is no blank; there are: {', '.join(found)}")
+        raise ConfigError(f"unknown blank '{name}'; there are: {', '.join(found)}")
     blank = found[name]
     return f"{name}: right" if blank.is_right(value) else f"{name}: not yet; {blank.how}"
 
 
 def _loose(form: str) -> str:
-    """The same number with a comma, without the 0 before the point, or with another minus."""
+    """Write a pattern for the same number with a comma, without the leading 0, or with another minus."""
     sign = "[\\-−]" if form.startswith("-") and float(form) else "[+]?" if float(form) else "[\\-−+]?"
     whole, _, rest = form.lstrip("-").partition(".")
     return f"{sign}{'0?' if whole == '0' else re.escape(whole)}[.,]{rest}0*"

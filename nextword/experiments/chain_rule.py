@@ -16,7 +16,7 @@ from nextword.experiments import blanks, fitting
 from nextword.experiments import derivations as by
 from nextword.experiments.blanks import Blank, Exercise
 from nextword.experiments.derivations import Example, Floats
-from nextword.experiments.finding import Finding, Picture, cells, finish
+from nextword.experiments.result import Chart, ExperimentResult, cells, finish
 
 SLIDE = 'IITD-1 "Backpropagation for RNNs", XMU "Chain rule: interactive session"'
 CLAIM = (
@@ -33,7 +33,7 @@ ENOUGH = 1e-10
 
 
 def small() -> Example:
-    """Two hidden units that read "<START> I am 30", with numbers that can be followed by hand."""
+    """Make two hidden units that read "<START> I am 30", with numbers that can be followed by hand."""
     return Example(
         W_h=np.array([[0.5, -0.3], [0.2, 0.4]]),
         W_e=np.array([[1.0, 0.0], [0.0, 1.0]]),
@@ -45,7 +45,7 @@ def small() -> Example:
 
 
 def differences(example: Example) -> dict[str, float]:
-    """The largest difference of each derivation from autograd."""
+    """Return the largest difference of each derivation from autograd."""
     one, each = by.by_autograd(example)
     appearances = by.by_appearance(example)
     found = {
@@ -59,7 +59,7 @@ def differences(example: Example) -> dict[str, float]:
 
 
 def exercise() -> Exercise:
-    """The blanks, for the small example."""
+    """Return the blanks, for the small example."""
     example = small()
     h, each = by.states(example), by.by_appearance(example)
     slope, step = 1 - h[4] ** 2, by.step_slope(example, h[4])
@@ -85,7 +85,7 @@ def exercise() -> Exercise:
 
 
 def check(name: str, value: float) -> str:
-    """Whether an answer to a blank is right: ``check("a", 0.5)``."""
+    """Tell whether an answer to a blank is right: ``check("a", 0.5)``."""
     return blanks.check(exercise().blanks, name, value)
 
 
@@ -103,7 +103,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     rows = tuple((name, f"{value:.1e}") for name, value in worst.items())
     heads = ("derivation, in plain NumPy", "largest difference from autograd")
     yield from finish(
-        Finding(
+        ExperimentResult(
             "chain-rule", "The chain rule through time", SLIDE, CLAIM, most < ENOUGH,
             f"backpropagation through time, the sum over appearances, the sum over states and the forward "
             f"recursion equal autograd to {most:.0e} in {examples + 1} networks (float64), once the slide's "
@@ -117,7 +117,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     )  # fmt: skip
 
 
-def _picture(example: Example) -> Picture:
+def _picture(example: Example) -> Chart:
     each = by.by_appearance(example)
     named = [*(f"step {i}, reading {word}" for i, word in enumerate(WORDS, start=1)), "their sum, ∂ℓ₄/∂W_h"]
     sizes = [float(np.linalg.norm(part)) for part in (*each, each.sum(axis=0))]
@@ -130,11 +130,11 @@ def _picture(example: Example) -> Picture:
         f'What each appearance of W_h adds, after "{" ".join(WORDS)}" with "{NEXT}" to come. The first adds '
         "nothing, since h₀ = 0; the earlier ones are shortened by every step between."
     )
-    return Picture(drawn, caption, table)
+    return Chart(drawn, caption, table)
 
 
 def _given(example: Example) -> Table:
-    """All the numbers an answer needs."""
+    """Return all the numbers an answer needs."""
     h_SH = by.states(example)
     after = ("nothing", *WORDS)
     rows: list[tuple[str, str]] = [(f"h_{t} (after {after[t]})", _shown(h)) for t, h in enumerate(h_SH)]

@@ -14,7 +14,7 @@ from nextword.data.batches.windows import Windows
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Guide, Series, lines, number
 from nextword.experiments import fitting
-from nextword.experiments.finding import Finding, Picture, finish
+from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.small import Count, Learnt, Letters, build, learn, read_letters, settings_of
 
 CLAIM = (
@@ -31,7 +31,7 @@ SETS = {
 
 
 def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
-    """The cliff of one unit, then a vanilla network that learns letters with and without clipping."""
+    """Show the cliff of one unit, then a vanilla network trained with and without clipping."""
     fitting.refuse("clipping", run)
     seeds, steps = (1, 15) if quick else (3, 100)
     text = yield from read_letters(30_000 if quick else 200_000, 5_000)
@@ -46,16 +46,16 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     free_ends = [float(np.mean(each.losses[-10:])) for each in free if not each.broke]
     begins = float(np.mean([each.losses[0] for each in clipped]))
     worst = max(max(each.norms, default=0.0) for each in free)
-    told = f", the others end at {np.mean(free_ends):.2f}" if free_ends else ""
+    summary = f", the others end at {np.mean(free_ends):.2f}" if free_ends else ""
     yield from finish(
-        Finding(
+        ExperimentResult(
             "clipping", "Clipping gradients that explode", 'XMU "Exploding gradient"', CLAIM,
             all(end < begins for end in ends) and (lost > 0 or np.mean(free_ends) > np.mean(ends)),
-            f"without clipping {lost} of {seeds} trainings broke down (gradients up to {worst:,.0f} long)"
-            f"{told}; cut at {LONGEST:g}, all go from {begins:.2f} to {np.mean(ends):.2f} nats a letter.",
+            f"without clipping {lost} of {seeds} training runs diverged (gradients up to {worst:,.0f} long)"
+            f"{summary}; cut at {LONGEST:g}, all go from {begins:.2f} to {np.mean(ends):.2f} nats a letter.",
             (
                 _cliff(), _norms(found), _losses(found),
-                f"Measured on {text.told}: a vanilla network with ReLU, plain SGD at a rate of {RATE:g}.",
+                f"Measured on {text.about}: a vanilla network with ReLU, plain SGD at a rate of {RATE:g}.",
             ),
         ),
         out,
@@ -74,7 +74,7 @@ def _trainings(
 
 
 def unit_loss(w: float) -> tuple[float, float]:
-    """(h_15 - 0.7)² of one unit h_t = σ(w h_{t-1} + b), and its slope in w."""
+    """Return (h_15 - 0.7)² of one unit h_t = σ(w h_{t-1} + b), and its slope in w."""
     h, slope = BEGIN, 0.0
     for _ in range(STEPS):
         after = 1 / (1 + np.exp(-(w * h + BIAS)))
@@ -83,8 +83,8 @@ def unit_loss(w: float) -> tuple[float, float]:
     return float((h - AIM) ** 2), float(2 * (h - AIM) * slope)
 
 
-def _cliff() -> Picture:
-    """The loss over the one weight, and a step from the edge with and without clipping."""
+def _cliff() -> Chart:
+    """Return the loss over the one weight, and a step from the edge with and without clipping."""
     rate, first, start = 0.1, 4.2, 4.99
     weights = [first + i * 0.01 for i in range(160)]
     loss, slope = unit_loss(start)
@@ -104,18 +104,18 @@ def _cliff() -> Picture:
         f"{slope:.1f}, so a full step of rate {rate:g} is thrown to w = {free:.2f}; the clipped one goes the "
         f"same way, but {abs(cut - start):g} far."
     )
-    return Picture(drawn, caption, Table(("what", "value"), rows))
+    return Chart(drawn, caption, Table(("what", "value"), rows))
 
 
-def _norms(found: dict[str, list[Learnt]]) -> Picture:
+def _norms(found: dict[str, list[Learnt]]) -> Chart:
     series = _series(found, [[each.norms for each in learnt] for learnt in found.values()])
     guide = Guide(LONGEST, f"C = {LONGEST:g}")
     drawn = lines(series, "Length of the gradient by step", Axis("step"),
                   Axis("length of the gradient as it comes", log=True), [guide])  # fmt: skip
-    return Picture(drawn, "The gradient before it is cut, a line a seed; one that ends early broke down.")
+    return Chart(drawn, "The gradient before it is cut, one line per seed; one that stops early diverged.")
 
 
-def _losses(found: dict[str, list[Learnt]]) -> Picture:
+def _losses(found: dict[str, list[Learnt]]) -> Chart:
     series = _series(found, [[each.losses for each in learnt] for learnt in found.values()])
     drawn = lines(series, "Loss by step", Axis("step"), Axis("loss, nats a letter", log=True))
     rows = tuple(
@@ -123,7 +123,7 @@ def _losses(found: dict[str, list[Learnt]]) -> Picture:
         for name, learnt in found.items() for seed, each in enumerate(learnt)
     )  # fmt: skip
     table = Table(("training", "seed", "first loss", "last loss", "longest gradient", "broke down"), rows)
-    return Picture(drawn, "The loss; a line that ends early ended in a loss that is no number.", table)
+    return Chart(drawn, "The loss; a line that stops early ended in NaN.", table)
 
 
 def _broke(learnt: Learnt) -> str:
@@ -131,7 +131,7 @@ def _broke(learnt: Learnt) -> str:
 
 
 def _series(found: dict[str, list[Learnt]], values: list[list[list[float]]]) -> list[Series]:
-    """One line a seed, its name said once."""
+    """Draw one line per seed, named once."""
     return [
         Series(name, tuple((float(step), value) for step, value in enumerate(line, start=1)), look, seed == 0)
         for look, (name, rows) in enumerate(zip(found, values, strict=True))

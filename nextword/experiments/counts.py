@@ -14,7 +14,7 @@ from nextword.core.contracts import END, Block
 from nextword.core.events import Event, Stage
 from nextword.drawing.page import Table
 from nextword.experiments import fitting, slide
-from nextword.experiments.finding import Finding, finish
+from nextword.experiments.result import ExperimentResult, finish
 from nextword.ngram import estimation
 from nextword.ngram.model import NgramModel
 from nextword.ngram.settings import NgramSettings
@@ -43,7 +43,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     love, first, after = slide.p_word("love"), slide.p_first("I"), slide.p_after("you", "love")
     right = (str(first), str(after)) == ("3/4", "2/3") and love * 15 == 3
     yield from finish(
-        Finding(
+        ExperimentResult(
             "counts", "Counting the slide's corpus", 'XMU "Estimate based on frequencies"', CLAIM, right,
             f"p(I first) = {first} and p(you | love) = {after} as the slide says; p(love) is 3/15 (the "
             "slide's 2/15 is a slip: its own p(you | love) = 2/3 counts love three times).",
@@ -54,7 +54,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
 
 
 def by_hand() -> Table:
-    """The slide's numbers and ours, from the same counts."""
+    """Return the slide's numbers and ours, from the same counts."""
     n, N = slide.counts(1), slide.total()
     rows = (
         ("n(love)", "2 (slip)", f"{n[('love',)]}", float(n[("love",)])),
@@ -70,7 +70,7 @@ def by_hand() -> Table:
 
 
 def by_nextword() -> Table:
-    """The same questions to `ngram-mle`, on white-space words and on words with the full stop apart."""
+    """Ask `ngram-mle` the same, on white-space words and on words with the full stop apart."""
     rows = []
     for asked, (context, word) in {
         "p(love), order 1": ((), "love"),
@@ -87,7 +87,7 @@ def by_nextword() -> Table:
 
 
 def laplace() -> Table:
-    """The slide's formula with its slip put right, and its sums as printed."""
+    """Return the slide's formula with its slip put right, and its sums as printed."""
     context = ("love", "you")
     rows = tuple(
         (
@@ -111,14 +111,14 @@ def laplace() -> Table:
     return Table(heads, rows, "The Laplace formula, eps3 in the denominator where the slide prints eps2")
 
 
-class _Asked:
+class _Probabilities:
     """A model and its words, to be asked for single probabilities."""
 
     def __init__(self, model: NgramModel, tokenizer: Any) -> None:
         self.model, self.tokenizer = model, tokenizer
 
     def p(self, word: str, context: tuple[str, ...] = ()) -> float:
-        """p(word | context); no word means END, and no context the beginning of a sentence."""
+        """Return p(word | context); no word means END, and no context the beginning of a sentence."""
         state = self.model.start(1, begin=not context)
         if context:
             ids = self.tokenizer.encode(" ".join(context))
@@ -127,8 +127,8 @@ class _Asked:
         return float(np.exp(self.model.next(state)[0, index]))
 
 
-def _mle(text: str, order: int) -> _Asked:
+def _mle(text: str, order: int) -> _Probabilities:
     fitted = WordTokenizer.fit_encode([Block(text.encode(), True)], TextSettings())
     ids = np.concatenate([np.asarray(piece.ids) for piece in fitted])
     settings = NgramSettings(order=order, smoothing="mle")
-    return _Asked(estimation.build(ids, fitted.tokenizer.vocab_size, settings), fitted.tokenizer)
+    return _Probabilities(estimation.build(ids, fitted.tokenizer.vocab_size, settings), fitted.tokenizer)

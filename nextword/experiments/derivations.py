@@ -33,7 +33,7 @@ class Example:
 
 
 def random_example(hidden: int, words: int, length: int, seed: int, gain: float = 1.0) -> Example:
-    """Random weights; those from state to state keep lengths, times ``gain``."""
+    """Draw random weights; those from state to state keep lengths, times ``gain``."""
     rng = np.random.default_rng(seed)
     turn_HH, _ = np.linalg.qr(rng.normal(size=(hidden, hidden)))
     return Example(
@@ -47,7 +47,7 @@ def random_example(hidden: int, words: int, length: int, seed: int, gain: float 
 
 
 def states(example: Example) -> Floats:
-    """``h_SH``: h_0 = 0, then one after each word."""
+    """Return ``h_SH``: h_0 = 0, then one after each word."""
     h_SH = np.zeros((example.T + 1, len(example.b)))
     for t in range(1, example.T + 1):
         h_SH[t] = np.tanh(example.W_h @ h_SH[t - 1] + example.W_e @ example.e_TE[t - 1] + example.b)
@@ -55,37 +55,37 @@ def states(example: Example) -> Floats:
 
 
 def prediction(example: Example, h_H: Floats) -> Floats:
-    """ŷ = softmax(W_y h)."""
+    """Return ŷ = softmax(W_y h)."""
     scores_V = example.W_y @ h_H
     likely_V = np.exp(scores_V - scores_V.max())
     return np.asarray(likely_V / likely_V.sum())
 
 
 def loss_slope(example: Example, h_H: Floats) -> Floats:
-    """∂ℓ/∂h = (ŷ - y)ᵀ W_y."""
+    """Return ∂ℓ/∂h = (ŷ - y)ᵀ W_y."""
     error_V = prediction(example, h_H)
     error_V[example.target] -= 1.0
     return np.asarray(error_V @ example.W_y)
 
 
 def step_slope(example: Example, h_H: Floats) -> Floats:
-    """∂h_t/∂h_{t-1} = Diag(σ') W_h, told from h_t: tanh' = 1 - h²."""
+    """Return ∂h_t/∂h_{t-1} = Diag(σ') W_h, from h_t: tanh' = 1 - h²."""
     return np.asarray((1 - h_H**2)[:, None] * example.W_h)
 
 
 def direct_slope(h_H: Floats, before_H: Floats) -> Floats:
-    """∂f/∂w at one step, d × d²: Diag(σ') [h_{t-1}ᵀ ⊗ I]; the slide prints h ⊗ I, which is d² × d."""
+    """Return ∂f/∂w at one step, d × d²: Diag(σ') [h_{t-1}ᵀ ⊗ I]; the slide's h ⊗ I is d² × d."""
     return np.asarray((1 - h_H**2)[:, None] * np.kron(before_H[None], np.eye(len(h_H))))
 
 
 def as_matrix(vec: Floats) -> Floats:
-    """Vec(W) back to W, column by column."""
+    """Turn Vec(W) back into W, column by column."""
     size = round(np.sqrt(len(vec)))
     return vec.reshape(size, size, order="F")
 
 
 def by_backpropagation(example: Example) -> Floats:
-    """∂ℓ/∂W_h for the matrix itself: go back over the steps, summing as you go [Werbos 1988]."""
+    """Return ∂ℓ/∂W_h for the matrix itself: go back over the steps and sum [Werbos 1988]."""
     h_SH = states(example)
     g_H = loss_slope(example, h_SH[-1])
     total_HH = np.zeros_like(example.W_h)
@@ -97,7 +97,7 @@ def by_backpropagation(example: Example) -> Floats:
 
 
 def by_appearance(example: Example) -> Floats:
-    """``(T, d, d)``: ∂ℓ/∂W_h|(i) for each appearance i as if it were a weight of its own."""
+    """Return ``(T, d, d)``: ∂ℓ/∂W_h|(i) for each appearance i as if it were a weight of its own."""
     h_SH = states(example)
     found = []
     for i in range(1, example.T + 1):
@@ -109,7 +109,7 @@ def by_appearance(example: Example) -> Floats:
 
 
 def by_states(example: Example) -> Floats:
-    """∂ℓ/∂h_T Σ_k ∂h_T/∂h_k ∂h_k/∂w: the Jacobians multiplied from the left end, then summed."""
+    """Return ∂ℓ/∂h_T Σ_k ∂h_T/∂h_k ∂h_k/∂w: Jacobians multiplied from the left end, then summed."""
     h_SH = states(example)
     total = np.zeros((len(example.b), len(example.b) ** 2))
     from_k_HH = np.eye(len(example.b))  # ∂h_T/∂h_k, beginning with k = T
@@ -120,7 +120,7 @@ def by_states(example: Example) -> Floats:
 
 
 def by_forward_mode(example: Example) -> Floats:
-    """∂h_t/∂w = Diag(σ') [h_{t-1}ᵀ ⊗ I + W_h ∂h_{t-1}/∂w], carried along with the state."""
+    """Carry ∂h_t/∂w = Diag(σ') [h_{t-1}ᵀ ⊗ I + W_h ∂h_{t-1}/∂w] along with the state."""
     h_SH = states(example)
     dh_dw = np.zeros((len(example.b), len(example.b) ** 2))
     for t in range(1, example.T + 1):
@@ -129,7 +129,7 @@ def by_forward_mode(example: Example) -> Floats:
 
 
 def by_autograd(example: Example) -> tuple[Floats, Floats]:
-    """The same by torch in float64: the gradient of W_h, and of each appearance as a weight of its own."""
+    """Do the same with torch in float64: the gradient of W_h, and of each appearance by itself."""
     import torch
 
     def as_tensor(array: Floats) -> torch.Tensor:
@@ -148,8 +148,8 @@ def by_autograd(example: Example) -> tuple[Floats, Floats]:
     return one, np.array(each)
 
 
-def by_lot(example: Example, keep: float, factor: float, draws: int, rng: np.random.Generator) -> Floats:
-    """``(draws, d, d)``: at every step back the rest is kept with probability ``keep``, times ``factor``.
+def at_random(example: Example, keep: float, factor: float, draws: int, rng: np.random.Generator) -> Floats:
+    """Return ``(draws, d, d)``: at each step back the rest stays with probability ``keep``, times ``factor``.
 
     g_t = ∂f/∂w + factor ξ_t ∂f/∂h g_{t-1} with P(ξ = 1) = keep. Unbiased: factor = 1/keep.
     """
@@ -165,5 +165,5 @@ def by_lot(example: Example, keep: float, factor: float, draws: int, rng: np.ran
 
 
 def truncated(example: Example, steps: int) -> Floats:
-    """The sum over the last ``steps`` appearances alone: from i = T - τ + 1, where the slide begins at 1."""
+    """Sum over the last ``steps`` appearances alone: from i = T - τ + 1, where the slide begins at 1."""
     return np.asarray(by_appearance(example)[-steps:].sum(axis=0))

@@ -15,8 +15,8 @@ from nextword.core import catalog
 from nextword.core.errors import NextwordError
 from nextword.core.events import Done, Event, Note, Stage
 from nextword.drawing.page import Page, Table
-from nextword.experiments.finding import Finding, add, command_line
 from nextword.experiments.fitting import DoesNotFit
+from nextword.experiments.result import ExperimentResult, add, command_line
 from nextword.store.names import RUNS
 
 PAGE = "all.html"
@@ -27,19 +27,19 @@ NAME = "all"  # what the command line calls them together
 class Everything:
     """What all experiments found; shows itself as a table, or as the page in a notebook."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[ExperimentResult, ...]
     failed: dict[str, str] = field(default_factory=dict)
     path: Path | None = None
     quick: bool = False
 
     def table(self) -> Table:
-        """One row an experiment."""
+        """Make one row per experiment."""
         rows = [(each.name, each.slide, each.verdict) for each in self.findings]
         rows += [(name, "", f"failed: {why}") for name, why in self.failed.items()]
         return Table(("experiment", "slide", "claim"), tuple(rows))
 
     def page(self) -> Page:
-        """The lecturer's page."""
+        """Return the lecturer's page."""
         page = Page("The lectures' claims, measured")
         page.text(
             "Every section has a slide, what it claims, the picture of what was measured, whether the claim "
@@ -58,17 +58,17 @@ class Everything:
             page.parts.append(command_line(each.command))
         for name, why in self.failed.items():
             page.heading(name)
-            page.verdict(False, f"could not be run: {why}")
+            page.verdict(False, f"could not run: {why}")
             page.parts.append(command_line(f"nextword lab {name}"))
         return page
 
     def __str__(self) -> str:
-        told = [str(self.table())]
-        told += [f"{each.name}: {each.verdict}: {each.sentence}" for each in self.findings]
-        return "\n\n".join([*told, f"page: {self.path}"])
+        summary = [str(self.table())]
+        summary += [f"{each.name}: {each.verdict}: {each.sentence}" for each in self.findings]
+        return "\n\n".join([*summary, f"page: {self.path}"])
 
     def to_json(self) -> dict[str, Any]:
-        """Every number of every experiment."""
+        """Return every number of every experiment."""
         return {
             "findings": [each.to_json() for each in self.findings],
             "failed": self.failed,
@@ -85,9 +85,9 @@ def run_all(
     quick: bool = False,
     names: tuple[str, ...] = (),
 ) -> Iterator[Event]:
-    """Every experiment (or those named) after the other; a run is used by those that it fits."""
+    """Run every experiment (or those named); a run is used by those that it fits."""
     folder = RUNS / "lab" if out is None else Path(out)
-    found: list[Finding] = []
+    found: list[ExperimentResult] = []
     failed: dict[str, str] = {}
     chosen = names or tuple(catalog.names("lab"))
     for number, name in enumerate(chosen, start=1):
@@ -105,8 +105,8 @@ def run_all(
     yield Done(replace(everything, path=path))
 
 
-def _one(name: str, out: str, run: str | None, quick: bool) -> Generator[Event, None, Finding]:
-    """One experiment, prefixed by its name; a run that does not fit is left out."""
+def _one(name: str, out: str, run: str | None, quick: bool) -> Generator[Event, None, ExperimentResult]:
+    """Run one experiment, its stages prefixed by its name; a run that does not fit is left out."""
     experiment = catalog.find("lab", name)
     try:
         return (yield from _followed(name, experiment(out=out, run=run, quick=quick)))
@@ -114,8 +114,8 @@ def _one(name: str, out: str, run: str | None, quick: bool) -> Generator[Event, 
         return (yield from _followed(name, experiment(out=out, run=None, quick=quick)))
 
 
-def _followed(name: str, events: Iterator[Event]) -> Generator[Event, None, Finding]:
-    finding: Finding | None = None
+def _followed(name: str, events: Iterator[Event]) -> Generator[Event, None, ExperimentResult]:
+    finding: ExperimentResult | None = None
     for event in events:
         if isinstance(event, Done):
             finding = event.result
@@ -123,5 +123,5 @@ def _followed(name: str, events: Iterator[Event]) -> Generator[Event, None, Find
             yield replace(event, name=f"{name}: {event.name}")
         else:
             yield event
-    assert finding is not None, "the last event is Done(Finding)"
+    assert finding is not None, "the last event is Done(ExperimentResult)"
     return finding

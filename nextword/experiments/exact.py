@@ -18,7 +18,7 @@ from nextword.experiments.small import Floats, Ints
 from nextword.models.distributions import as_numpy
 
 
-class Best(NamedTuple):
+class BestSequence(NamedTuple):
     """The likeliest text; ``looked`` is the number of distributions that were asked for."""
 
     ids: tuple[int, ...]
@@ -27,7 +27,7 @@ class Best(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Node:
+class SearchNode:
     """A text so far: what it costs (-log p), and the words that can follow, the likeliest first."""
 
     ids: tuple[int, ...]
@@ -37,7 +37,7 @@ class Node:
     order_V: Ints
 
     def child(self, rank: int) -> float | None:
-        """The cost with the follower of this rank; None where there is none."""
+        """Return the cost with the follower of this rank; None where there is none."""
         if rank >= len(self.order_V) or not np.isfinite(self.logp_V[self.order_V[rank]]):
             return None
         return self.cost - float(self.logp_V[self.order_V[rank]])
@@ -49,14 +49,14 @@ def search(
     length: int,
     forbidden: Iterable[int] = (),
     most: int = 20_000,
-) -> Best | None:
-    """The likeliest continuation of ``length`` words, or shorter with END; None after ``most`` looks."""
+) -> BestSequence | None:
+    """Find the most likely continuation of ``length`` tokens, or fewer with END; None after ``most``."""
     banned = list(forbidden)
     state = model.start(1)
     if len(prompt):
         state = model.score(np.array([list(prompt)]), np.array([len(prompt)]), state)[1]
     root = _node((), 0.0, state, as_numpy(model.next(state), np.float64)[0], banned)
-    waiting: list[tuple[float, int, int, Node]] = []
+    waiting: list[tuple[float, int, int, SearchNode]] = []
     number, looked = 0, 1
     _push(waiting, root, 0, number)
     while waiting and looked < most:
@@ -66,20 +66,22 @@ def search(
         word = int(parent.order_V[rank])
         ids = (*parent.ids, word)
         if len(ids) == length or word == END:
-            return Best(ids, -cost, looked)
+            return BestSequence(ids, -cost, looked)
         logp_1V, after = model.step(np.array([word]), parent.state)
         looked, number = looked + 1, number + 1
         _push(waiting, _node(ids, cost, after, as_numpy(logp_1V, np.float64)[0], banned), 0, number)
     return None
 
 
-def _node(ids: tuple[int, ...], cost: float, state: State, logp_V: Floats, banned: list[int]) -> Node:
+def _node(ids: tuple[int, ...], cost: float, state: State, logp_V: Floats, banned: list[int]) -> SearchNode:
     logp_V = logp_V.copy()
     logp_V[banned] = -np.inf
-    return Node(ids, cost, state, logp_V, np.argsort(-logp_V))
+    return SearchNode(ids, cost, state, logp_V, np.argsort(-logp_V))
 
 
-def _push(waiting: list[tuple[float, int, int, Node]], node: Node, rank: int, number: int) -> None:
+def _push(
+    waiting: list[tuple[float, int, int, SearchNode]], node: SearchNode, rank: int, number: int
+) -> None:
     cost = node.child(rank)
     if cost is not None:
         heapq.heappush(waiting, (cost, number, rank, node))

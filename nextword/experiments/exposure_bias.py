@@ -20,7 +20,7 @@ from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, lines
 from nextword.evaluation import significance
 from nextword.experiments import texts
-from nextword.experiments.finding import Finding, Picture, finish
+from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.small import (
     Count,
     Floats,
@@ -52,7 +52,7 @@ JUDGE = 6  # order of the n-gram that judges
 
 
 def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
-    """Three trainings of a small LSTM, or a run; what they write is judged by an n-gram model."""
+    """Train a small LSTM in three ways, or open a run; an n-gram model judges what it generates."""
     if run is not None:
         yield from _of_run(run, out)
         return
@@ -70,10 +70,10 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     drift, p = _drift(judged["teacher forcing"], judged["real text"])
     ends = {name: float(found.mean()) for name, found in judged.items()}
     yield from finish(
-        Finding(
+        ExperimentResult(
             "exposure-bias", "Exposure bias", SLIDE, CLAIM,
             ends["free-running"] > ends["teacher forcing"] and drift > 0 and p < significance.LEVEL,
-            f"told by a {JUDGE}-gram model, text written after teacher forcing costs "
+            f"judged by a {JUDGE}-gram model, text written after teacher forcing costs "
             f"{ends['teacher forcing']:.2f} nats a letter against {ends['real text']:.2f} of real text, and "
             f"{drift:+.2f} more in its last third than in its first (p = {p:.2g}): "
             f"{_growth(drift, p)}; scheduled sampling writes text of "
@@ -81,7 +81,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
             f"letters drawn one by one cost {ends['each letter alone']:.2f}.",
             (
                 _picture(judged), _table(judged, losses),
-                f"Measured on {text.told}: an LSTM of 64 units, {steps} steps each. `each letter alone` "
+                f"Measured on {text.about}: an LSTM of 64 units, {steps} steps each. `each letter alone` "
                 "draws every letter from its frequency, independently of the others: it babbles.",
             ),
         ),
@@ -92,7 +92,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
 def _train(
     text: Letters, steps: int
 ) -> Generator[Event, None, tuple[dict[str, LanguageModel], dict[str, float]]]:
-    """The models, and the loss of each on new text that it reads as it is."""
+    """Train the models, and measure the loss of each on new text."""
     yield Stage("learn in three ways", steps * len(TRAININGS), "steps")
     count = Count()
     models: dict[str, LanguageModel] = {}
@@ -108,7 +108,7 @@ def _train(
 
 
 def _written(model: LanguageModel, real_BT: Ints) -> Ints:
-    """Each prompt, and what the model samples after it."""
+    """Return each prompt, and what the model samples after it."""
     prompts = [[int(word) for word in row[:PROMPT]] for row in real_BT]
     length = real_BT.shape[1] - PROMPT
     settings = DecodeSettings(max_tokens=length, min_tokens=length, seed=1)
@@ -117,7 +117,7 @@ def _written(model: LanguageModel, real_BT: Ints) -> Ints:
 
 
 def _alone(text: Letters, real_BT: Ints) -> Ints:
-    """Letters drawn by their frequency, one without the other."""
+    """Draw letters by their frequency, independently."""
     counts = text.counts.astype(np.float64)
     counts[[START, END]] = 0.0
     rng = np.random.default_rng(0)
@@ -126,7 +126,7 @@ def _alone(text: Letters, real_BT: Ints) -> Ints:
 
 
 def _drift(written_BT: Floats, real_BT: Floats) -> tuple[float, float]:
-    """How much worse the last third is than the first, beyond what real text does, and the p of it."""
+    """Tell how much worse the last third is than the first, beyond what real text does, and the p of it."""
     third = written_BT.shape[1] // 3
     rise_B = [part[:, -third:].mean(axis=1) - part[:, :third].mean(axis=1) for part in (written_BT, real_BT)]
     return float(np.mean(rise_B[0] - rise_B[1])), significance.sign_flips(rise_B[0] - rise_B[1])
@@ -143,7 +143,7 @@ def _curve(nats_BT: Floats) -> tuple[tuple[float, float], ...]:
     return tuple((at + STEP / 2, float(nats_BT[:, at : at + STEP].mean())) for at in places)
 
 
-def _picture(judged: dict[str, Floats]) -> Picture:
+def _picture(judged: dict[str, Floats]) -> Chart:
     series = [Series(name, _curve(found)) for name, found in judged.items()]
     across, up = Axis("letters written after the prompt"), Axis("nats a letter, by the judge")
     drawn = lines(series, "What the written text costs, place by place", across, up)
@@ -155,7 +155,7 @@ def _picture(judged: dict[str, Floats]) -> Picture:
     curves = {name: _curve(found) for name, found in judged.items()}
     first = next(iter(curves.values()))
     rows = tuple((at, *(curves[name][i][1] for name in curves)) for i, (at, _) in enumerate(first))
-    return Picture(drawn, caption, Table(heads, rows))
+    return Chart(drawn, caption, Table(heads, rows))
 
 
 def _table(judged: dict[str, Floats], losses: dict[str, float]) -> Table:
@@ -168,7 +168,7 @@ def _table(judged: dict[str, Floats], losses: dict[str, float]) -> Table:
 
 
 def _of_run(run: str, out: str | None) -> Iterator[Event]:
-    """The same for a run: its own sampled words against the end of its text."""
+    """Do the same for a run: its own sampled words against the end of its text."""
     trained = saved.load(run)
     held = yield from texts.end_of_text(run, trained, 4 * (PROMPT + WRITTEN))
     yield Stage("write and judge")
@@ -180,10 +180,10 @@ def _of_run(run: str, out: str | None) -> Iterator[Event]:
     drift, p = _drift(judged[trained.settings.family], judged["real text"])
     reads = float(nats(trained.model, real_BT, skip=PROMPT).mean())
     yield from finish(
-        Finding(
+        ExperimentResult(
             "exposure-bias", f"Exposure bias of {run}", SLIDE, CLAIM, drift > 0 and p < significance.LEVEL,
             f"what this {trained.settings.family} writes costs {drift:+.2f} nats more in its last third than "
-            f"in its first, told by a trigram model (p = {p:.2g}): {_growth(drift, p)}.",
+            f"in its first, judged by a trigram model (p = {p:.2g}): {_growth(drift, p)}.",
             (_picture(judged), _table(judged, {trained.settings.family: reads})),
         ),
         out,
@@ -191,6 +191,6 @@ def _of_run(run: str, out: str | None) -> Iterator[Event]:
 
 
 def _packed(ids: Ints) -> Ints:
-    """START before every sequence again."""
+    """Put START before every sequence again."""
     ends = np.flatnonzero(ids[:-1] == END) + 1
     return np.insert(ids, np.concatenate([[0], ends]), START)

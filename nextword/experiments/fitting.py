@@ -32,17 +32,17 @@ class DoesNotFit(ConfigError):  # noqa: N818 - it says what is wrong
 
 
 def refuse(lab: str, run: str | None) -> None:
-    """For experiments that make their own models: a run that is given anyway is an error, not ignored."""
+    """Refuse a run for experiments that train their own models, rather than ignore it."""
     if run is not None:
         others = ", ".join(name for name in TAKES)
         raise DoesNotFit(
-            f"the experiment '{lab}' makes its own models and looks at no run; leave out --run, or take one "
-            f"that looks at a run: {others}"
+            f"the experiment '{lab}' trains its own models; leave out --run, or choose an experiment that "
+            f"accepts a run: {others}"
         )
 
 
 def open_network(lab: str, run: str, recurrent: bool = False) -> tuple[Trained, NeuralLanguageModel]:
-    """A run whose model is a network, and a recurrent one if that is needed."""
+    """Open a run whose model is a network, and a recurrent one if that is needed."""
     from nextword.models.network import NeuralLanguageModel
     from nextword.tasks.objectives.bptt import is_recurrent
 
@@ -50,7 +50,7 @@ def open_network(lab: str, run: str, recurrent: bool = False) -> tuple[Trained, 
     model = trained.model
     if isinstance(model, NeuralLanguageModel) and (not recurrent or is_recurrent(model.network)):
         return trained, model
-    lacks = "carries no state from word to word" if recurrent else "is no network that learns by gradients"
+    lacks = "carries no state from word to word" if recurrent else "is not a network trained by gradients"
     raise DoesNotFit(
         f"'{run}' is a model of the family {trained.settings.family}, which {lacks}; '{lab}' fits: "
         f"{', '.join(_families(recurrent))}"
@@ -58,7 +58,7 @@ def open_network(lab: str, run: str, recurrent: bool = False) -> tuple[Trained, 
 
 
 def _families(recurrent: bool) -> list[str]:
-    """Families of networks, or the recurrent ones among them."""
+    """List families of networks, or the recurrent ones among them."""
     found = [
         name for name in catalog.names("model") if isinstance(catalog.find("model", name), NetworkFamily)
     ]

@@ -20,7 +20,7 @@ from nextword.decode.settings import DecodeSettings
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, lines
 from nextword.experiments import exact, texts
-from nextword.experiments.finding import Finding, Picture, finish
+from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.small import Floats
 from nextword.ngram import estimation
 from nextword.ngram.settings import NgramSettings
@@ -46,7 +46,7 @@ CORNERS = (
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResults:
     """What the searches found for some prompts."""
 
     best_P: Floats  # log p of the likeliest text
@@ -72,7 +72,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     hits_K = np.isclose(found.got_PK, found.best_P[:, None], atol=1e-6).mean(axis=0)
     corners = [_corner(title, sentences) for title, sentences in CORNERS]
     yield from finish(
-        Finding(
+        ExperimentResult(
             "greedy-or-beam", "Greedy or beam?", 'MAUSAM "Neural Language Model: Greedy Decoding"', CLAIM,
             bool(hits_K[0] < hits_K[-1] and found.first > 0),
             f"in {name} greedy choice finds the likeliest {LENGTH} words for {hits_K[0]:.0%} of "
@@ -90,8 +90,8 @@ def _unsolved(count: int) -> str:
     return f", and gave up at {MOST:,} for {count} of them (the best beam counts there)" if count else ""
 
 
-def _search(model: LanguageModel, held: Floats, count: int) -> Generator[Event, None, Found]:
-    """Exact, then every beam, on the same prompts of three words."""
+def _search(model: LanguageModel, held: Floats, count: int) -> Generator[Event, None, SearchResults]:
+    """Search exactly, then with every beam, on the same prompts of three words."""
     yield Stage("search", count, "prompts")
     at = np.linspace(8, len(held) - 8, count).astype(int)
     best, got, firsts, looked, unsolved = [], [], [], [], 0
@@ -103,19 +103,19 @@ def _search(model: LanguageModel, held: Floats, count: int) -> Generator[Event, 
         if found is None:  # the best that is known then
             unsolved += 1
             ids, logprob = max(rows, key=lambda row: row[1])
-            found = exact.Best(ids, logprob, MOST)
+            found = exact.BestSequence(ids, logprob, MOST)
         best.append(found.logprob)
         got.append([logprob for _, logprob in rows])
         firsts.append(found.ids[0] != rows[0][0][0])
         looked.append(found.looked)
-    return Found(
+    return SearchResults(
         np.array(best), np.array(got).reshape(-1, len(BEAMS)), float(np.mean(firsts)),
         float(np.mean(looked)), unsolved,
     )  # fmt: skip
 
 
 def _beam(model: LanguageModel, prompt: list[int], size: int) -> tuple[tuple[int, ...], float]:
-    """Greedy where the size is 1; END may not come, so that all texts have the same length."""
+    """Decode with a beam, greedily if its size is 1; without END, so that all texts have one length."""
     settings = DecodeSettings(max_tokens=LENGTH, min_tokens=LENGTH, **_way(size))
     (text,) = collect(generate(model, [prompt], settings))
     return text.ids, text.logprob
@@ -129,7 +129,7 @@ def _name(size: int) -> str:
     return "greedy" if size == 1 else f"beam of {size}"
 
 
-def _picture(hits_K: Floats, gaps_K: Floats) -> Picture:
+def _picture(hits_K: Floats, gaps_K: Floats) -> Chart:
     ticks = tuple((float(size), "greedy" if size == 1 else str(size)) for size in BEAMS)
     points = tuple((float(size), 100 * float(share)) for size, share in zip(BEAMS, hits_K, strict=True))
     drawn = lines([Series("exact best found", points)], "How often the likeliest text is found",
@@ -142,11 +142,11 @@ def _picture(hits_K: Floats, gaps_K: Floats) -> Picture:
         f"Continue three held-out words by {LENGTH} more: for how many prompts the {LENGTH} likeliest words "
         "are found, as an exact search knows them."
     )
-    return Picture(drawn, caption, Table(("search", "likeliest text found", "nats lost, mean"), rows))
+    return Chart(drawn, caption, Table(("search", "likeliest text found", "nats lost, mean"), rows))
 
 
 def _corner(title: str, sentences: tuple[str, ...]) -> Table:
-    """Every way to search in a little model whose counts can be checked by hand."""
+    """Try every way to search in a small model whose counts can be checked by hand."""
     model, tokenizer = _counted(sentences)
     rows = [("exact", *_shown(tokenizer, *_exactly(model)))]
     for size in (1, 2, 4):

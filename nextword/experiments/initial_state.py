@@ -20,7 +20,7 @@ from nextword.data.batches.windows import Windows
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, lines
 from nextword.experiments import fitting, texts
-from nextword.experiments.finding import Finding, Picture, cells, finish
+from nextword.experiments.result import Chart, ExperimentResult, cells, finish
 from nextword.experiments.small import Count, Floats, Ints, build, learn, read_letters, rows_of, settings_of
 from nextword.models.network import Head, Network
 
@@ -34,7 +34,7 @@ SETS = {"model.layers": 1, "model.hidden": 64}
 
 
 def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
-    """New networks whose W_h is made larger and larger, and trained ones; or the network of a run."""
+    """Push new networks with ever larger W_h, and trained ones; or the network of a run."""
     if run is not None:
         yield from _of_run(run, out)
         return
@@ -59,18 +59,18 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
         trained[f"{name}, trained"] = distances(network, held_BT)
         turned[f"{name}, trained"] = gradient_change(network, held_BT)
     small, large = (grown[f"W_h × {gain:g}"][-1] for gain in (GAINS[0], GAINS[-1]))
-    told = ", ".join(f"{name.partition(',')[0]} {curve[-1]:.0e}" for name, curve in trained.items())
+    summary = ", ".join(f"{name.partition(',')[0]} {curve[-1]:.0e}" for name, curve in trained.items())
     largest = f"W_h × {GAINS[-1]:g}"
     yield from finish(
-        Finding(
+        ExperimentResult(
             "initial-state", "Another first state", SLIDE, CLAIM, bool(large > 10 > 0.1 > small),
             f"{LENGTH} letters later a change of h_0 has shrunk to {small:.0e} of its length where |λ| = "
             f"{GAINS[0]:g} and grown to {large:,.0f} times where |λ| = {GAINS[-1]:g}, and there the gradient "
             f"of W_h differs by {turned[largest]:.0%} though h_0 moved by only {PUSH:g}; of trained networks "
-            f"{told} is left.",
+            f"{summary} is left.",
             (
                 _picture(grown, "in new networks"), _picture(trained, "in trained networks"), _table(turned),
-                f"Measured on {text.told}; {steps} steps of training.",
+                f"Measured on {text.about}; {steps} steps of training.",
             ),
         ),
         out,
@@ -78,7 +78,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
 
 
 def _scaled(gain: float, vocab_size: int) -> Network:
-    """A new vanilla network; its W_h keeps lengths, so that |λ| = gain for every eigenvalue."""
+    """Build a new vanilla network; its W_h keeps lengths, so that |λ| = gain for every eigenvalue."""
     network = build(settings_of("rnn", 0, SETS), vocab_size)
     with torch.no_grad():
         for name, weight in network.named_parameters():
@@ -88,7 +88,7 @@ def _scaled(gain: float, vocab_size: int) -> Network:
 
 
 def distances(network: Network, rows_BT: Ints) -> Floats:
-    """``(T + 1,)``: how far two readings of the same words are apart, relative to the push of h_0."""
+    """Return ``(T + 1,)``: how far two readings of the same words are apart, relative to the push of h_0."""
     network = copy.deepcopy(network).double().eval()  # a small difference needs many digits
     state, other = _two_starts(network, len(rows_BT))
     found = [_apart(state, other)]
@@ -100,7 +100,7 @@ def distances(network: Network, rows_BT: Ints) -> Floats:
 
 
 def gradient_change(network: Network, rows_BT: Ints) -> float:
-    """How much the gradient of the weights from state to state changes, relative to its length."""
+    """Tell how much the gradient of the weights from state to state changes, relative to its length."""
     grads = []
     network = copy.deepcopy(network).double()
     named = network.named_parameters()
@@ -115,7 +115,7 @@ def gradient_change(network: Network, rows_BT: Ints) -> float:
 
 
 def _two_starts(network: Network, rows: int) -> tuple[object, object]:
-    """h_0, and h_0 pushed by `PUSH` in a direction of chance."""
+    """Return h_0, and h_0 pushed by `PUSH` in a random direction."""
     chance = torch.Generator().manual_seed(0)
     state = network.start(rows)
 
@@ -128,13 +128,13 @@ def _two_starts(network: Network, rows: int) -> tuple[object, object]:
 
 
 def _apart(state: object, other: object) -> float:
-    """The mean distance of two states over the rows: of h alone, which is what the network tells."""
+    """Return the mean distance of two states over the rows: of h alone, which is what the network tells."""
     pairs = zip(leaves(state), leaves(other), strict=True)
     first = next(iter(pairs))
     return float((first[0] - first[1]).norm(dim=-1).mean())
 
 
-def _picture(curves: dict[str, Floats], where: str) -> Picture:
+def _picture(curves: dict[str, Floats], where: str) -> Chart:
     series = [
         Series(name, tuple((float(t), float(v)) for t, v in enumerate(curve) if v > 0))
         for name, curve in curves.items()
@@ -147,7 +147,7 @@ def _picture(curves: dict[str, Floats], where: str) -> Picture:
         f"The same letters read from h_0 and from h_0 moved by {PUSH:g}: how far apart the states are "
         f"{where}. What falls forgets how it began, what rises never agrees again; below 1e-12 is rounding."
     )
-    return Picture(drawn, caption, Table(("network", *(f"t = {t}" for t in at)), rows))
+    return Chart(drawn, caption, Table(("network", *(f"t = {t}" for t in at)), rows))
 
 
 def _table(turned: dict[str, float]) -> Table:
@@ -157,14 +157,14 @@ def _table(turned: dict[str, float]) -> Table:
 
 
 def _of_run(run: str, out: str | None) -> Iterator[Event]:
-    """The same for a recurrent network of the user's."""
+    """Do the same for a recurrent network of the user's."""
     trained, model = fitting.open_network("initial-state", run, recurrent=True)
     held = yield from texts.end_of_text(run, trained, 4 * (LENGTH + 1))
     yield Stage("push the first state")
     name = trained.settings.family
     curve = distances(model.network, rows_of(held, LENGTH + 1, 16))
     yield from finish(
-        Finding(
+        ExperimentResult(
             "initial-state", f"Another first state for {run}", SLIDE, CLAIM, bool(curve[-1] > 1),
             f"{LENGTH} words later {float(curve[-1]):.1e} of a change of h_0 is left in this {name}: it "
             f"{'grows' if curve[-1] > 1 else 'dies out'}.",

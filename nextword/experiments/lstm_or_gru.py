@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 from torch import nn
 
+from nextword.core.bits import NATS_PER_BIT
 from nextword.core.events import Event, Stage
 from nextword.data.batches.windows import Windows
 from nextword.drawing.page import Table
@@ -20,7 +21,7 @@ from nextword.drawing.svg import Axis, Series, bars, lines
 from nextword.evaluation import significance
 from nextword.evaluation.significance import LEVEL, Test
 from nextword.experiments import fitting, reach
-from nextword.experiments.finding import Finding, Picture, finish
+from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.small import (
     Count,
     Floats,
@@ -56,7 +57,7 @@ class Trials:
 
 
 def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
-    """Letters and the tickets sentence, both cells, the same steps."""
+    """Train both cells on letters and on the tickets sentence, for the same steps."""
     fitting.refuse("lstm-or-gru", run)
     seeds, steps = (2, 10) if quick else (3, 250)
     text = yield from read_letters(40_000 if quick else 400_000, 30_000)
@@ -79,11 +80,11 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     p_recall = significance.welch(recalls["lstm"], recalls["gru"])
     sentence, holds = _verdict(trials, bits, test, recalls, p_recall)
     yield from finish(
-        Finding(
+        ExperimentResult(
             "lstm-or-gru", "LSTM or GRU?", 'IITD-2 "LSTM vs GRU"', CLAIM, holds, sentence,
             (
                 _learning(trials), _bars(bits), _table(trials, bits, recalls, test, p_recall),
-                f"Letters: {text.told}. Tickets: the sentence of `nextword lab reach`. "
+                f"Letters: {text.about}. Tickets: the sentence of `nextword lab reach`. "
                 f"One layer of {HIDDEN} units, {steps} steps, {seeds} seeds.",
             ),
         ),
@@ -102,7 +103,7 @@ def _letters(
     trials.weights = inner
     trials.seconds.append(learnt.seconds)
     trials.curves.append(learnt.losses)
-    trials.costs.append(nats(learnt.model, held_BT, skip=16).sum(axis=1) / np.log(2))
+    trials.costs.append(nats(learnt.model, held_BT, skip=16).sum(axis=1) / NATS_PER_BIT)
 
 
 def _tickets(name: str, seed: int, steps: int, trials: Trials, count: Count) -> Generator[Event, None, None]:
@@ -138,23 +139,25 @@ def _verdict(
     return said, fewer and not consistent
 
 
-def _learning(trials: dict[str, Trials]) -> Picture:
+def _learning(trials: dict[str, Trials]) -> Chart:
     series = []
     for look, (name, each) in enumerate(trials.items()):
         for seed, losses in enumerate(each.curves):
-            smooth = [float(np.mean(losses[max(0, i - 9) : i + 1])) / np.log(2) for i in range(len(losses))]
+            smooth = [
+                float(np.mean(losses[max(0, i - 9) : i + 1])) / NATS_PER_BIT for i in range(len(losses))
+            ]
             points = tuple((float(i + 1), value) for i, value in enumerate(smooth) if i >= 9)
             series.append(Series(name, points or ((1.0, smooth[-1]),), look, seed == 0))
     drawn = lines(series, "Learning letters", Axis("step"), Axis("bits a letter, mean of ten steps"))
-    return Picture(drawn, "How both learn letters, one line a seed.")
+    return Chart(drawn, "How both learn letters, one line a seed.")
 
 
-def _bars(bits: dict[str, tuple[float, float]]) -> Picture:
+def _bars(bits: dict[str, tuple[float, float]]) -> Chart:
     values = [(name, mean) for name, (mean, _) in bits.items()]
     notes = [f"{mean:.3f} ± {spread:.3f}" for mean, spread in bits.values()]
     drawn = bars(values, "Bits a letter of new text", "bits a letter of held-out text; less is better",
                  notes, [spread for _, spread in bits.values()])  # fmt: skip
-    return Picture(drawn, "Held-out text; whiskers are one standard deviation over seeds.")
+    return Chart(drawn, "Held-out text; whiskers are one standard deviation over seeds.")
 
 
 def _table(

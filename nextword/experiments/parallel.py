@@ -15,7 +15,7 @@ from nextword.core.events import Event, Progress, Stage
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, bars, lines
 from nextword.experiments import fitting
-from nextword.experiments.finding import Finding, Picture, finish
+from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.small import build, settings_of
 from nextword.models.network import Network
 from nextword.system import threads
@@ -49,14 +49,14 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
             short = _seconds(_network(name, lengths[-1]), SHORT, repeats, lengths[-1] // SHORT)
             waits[name] = seconds[-1] / short
     last = {name: 1e6 * seconds[-1] / lengths[-1] for name, seconds in found.items()}
-    told = ", ".join(f"{waits[name]:.1f} ({name})" for name in ("lstm", "mingru", "window", "transformer"))
+    summary = ", ".join(f"{waits[name]:.1f} ({name})" for name in ("lstm", "mingru", "window", "transformer"))
     yield from finish(
-        Finding(
+        ExperimentResult(
             "parallel", "What can be computed at once", 'IITD-1 "RNN Language Models"', CLAIM,
             waits["rnn"] > 1.5 * waits["window"] and waits["rnn"] > 1.5 * waits["mingru"],
             f"the RNN takes {waits['rnn']:.1f} times as long for one row of {lengths[-1]:,} words as for the "
-            f"same words in rows of {SHORT}, which it can read side by side; the others take {told} times as "
-            f"long. One row of {lengths[-1]:,} costs the RNN {last['rnn']:.0f} µs a word, the scan "
+            f"same words in rows of {SHORT}, which it can read side by side; the others take {summary} times "
+            f"as long. One row of {lengths[-1]:,} costs the RNN {last['rnn']:.0f} µs a word, the scan "
             f"{last['mingru']:.0f}, the window model {last['window']:.0f} and attention "
             f"{last['transformer']:.0f}.",
             (_waits(waits, lengths[-1]), _picture(found, lengths), _per_word(found, lengths),
@@ -78,7 +78,7 @@ def _network(name: str, longest: int) -> Network:
 
 
 def _seconds(network: Network, T: int, repeats: int, rows: int = 1) -> float:
-    """Processor time to read rows of T words and go back through them: the least of some tries."""
+    """Measure processor time, forward and backward, for rows of T words: the least of some tries."""
     ids_BT = torch.randint(3, WORDS, (rows, T), generator=torch.Generator().manual_seed(T))
     found = []
     for _ in range(repeats + 1):  # the first one warms up
@@ -90,7 +90,7 @@ def _seconds(network: Network, T: int, repeats: int, rows: int = 1) -> float:
     return min(found[1:])
 
 
-def _waits(waits: dict[str, float], T: int) -> Picture:
+def _waits(waits: dict[str, float], T: int) -> Chart:
     notes = [f"{value:.1f} times" for value in waits.values()]
     unit = f"time of one row of {T:,} words / time of the same words in rows of {SHORT} (1: nothing waits)"
     drawn = bars(list(waits.items()), "What waiting for the word before costs", unit, notes)
@@ -99,10 +99,10 @@ def _waits(waits: dict[str, float], T: int) -> Picture:
         "side by side: what must wait for the word before loses, what is computed at once does not. "
         "(Attention also has more pairs of words to look at in a long row.)"
     )
-    return Picture(drawn, caption, Table(("family", "times as long"), tuple(waits.items())))
+    return Chart(drawn, caption, Table(("family", "times as long"), tuple(waits.items())))
 
 
-def _picture(found: dict[str, list[float]], lengths: tuple[int, ...]) -> Picture:
+def _picture(found: dict[str, list[float]], lengths: tuple[int, ...]) -> Chart:
     series = [
         Series(name, tuple((float(T), 1000 * s) for T, s in zip(lengths, seconds, strict=True)))
         for name, seconds in found.items()
@@ -115,10 +115,10 @@ def _picture(found: dict[str, list[float]], lengths: tuple[int, ...]) -> Picture
         "Recurrent ones grow in proportion from the first word on; what is computed at once hardly grows "
         "while the row is short."
     )
-    return Picture(drawn, caption, Table(("words", *found), rows))
+    return Chart(drawn, caption, Table(("words", *found), rows))
 
 
-def _per_word(found: dict[str, list[float]], lengths: tuple[int, ...]) -> Picture:
+def _per_word(found: dict[str, list[float]], lengths: tuple[int, ...]) -> Chart:
     series = [
         Series(name, tuple((float(T), 1e6 * s / T) for T, s in zip(lengths, seconds, strict=True)))
         for name, seconds in found.items()
@@ -129,7 +129,7 @@ def _per_word(found: dict[str, list[float]], lengths: tuple[int, ...]) -> Pictur
         "The same for each word: what a row costs in any case is spread over its words, and what is left is "
         "the price of one word more. Attention looks at every word before, so its line turns up again."
     )
-    return Picture(drawn, caption)
+    return Chart(drawn, caption)
 
 
 def _waiting(last: dict[str, float], T: int) -> Table:

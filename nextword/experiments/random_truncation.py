@@ -16,7 +16,7 @@ from nextword.drawing.svg import Axis, Series, lines
 from nextword.experiments import derivations as by
 from nextword.experiments import fitting
 from nextword.experiments.derivations import Example, Floats
-from nextword.experiments.finding import Finding, Picture, finish
+from nextword.experiments.result import Chart, ExperimentResult, finish
 
 CLAIM = "Cutting the gradient at random, with P(ξ = 1) = π, keeps it right on average: E[g_t] = ∂h_t/∂w."
 KEEP = 0.8
@@ -38,7 +38,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     cut = _relative(by.truncated(example, CUT), full)
     longest = spreads[KEEP][-1]
     yield from finish(
-        Finding(
+        ExperimentResult(
             "random-truncation", "Random truncation: unbiased, at a price", 'XMU "Random truncation"', CLAIM,
             right < 0.1 and printed > 3 * right,
             f"with ξ / π the mean of {draws:,} cut gradients is {right:.1%} from the full one and comes "
@@ -62,7 +62,7 @@ def _relative(found: Floats, full: Floats) -> float:
 
 
 def places(draws: int) -> list[int]:
-    """Where the running mean is looked at: 1, 2, 5, 10, …"""
+    """Tell where the running mean is looked at: 1, 2, 5, 10, …"""
     found = [m * 10**n for n in range(7) for m in (1, 2, 5) if m * 10**n <= draws]
     return found if found[-1] == draws else [*found, draws]
 
@@ -70,7 +70,7 @@ def places(draws: int) -> list[int]:
 def _averages(
     example: Example, full: Floats, draws: int, repeats: int
 ) -> Generator[Event, None, dict[str, list[float]]]:
-    """The error of the mean of n draws, for both factors; the root mean square over repeats."""
+    """Measure the error of the mean of n draws, for both factors: the root mean square over repeats."""
     factors = {"ξ / π (unbiased)": 1 / KEEP, "π ξ (as printed)": KEEP}
     yield Stage("average random gradients", repeats * len(factors), "repeats")
     found: dict[str, list[float]] = {}
@@ -78,7 +78,7 @@ def _averages(
     for name, factor in factors.items():
         squares = np.zeros(len(places(draws)))
         for seed in range(repeats):
-            drawn = by.by_lot(example, KEEP, factor, draws, np.random.default_rng(seed))
+            drawn = by.at_random(example, KEEP, factor, draws, np.random.default_rng(seed))
             means = np.cumsum(drawn, axis=0)
             squares += [_relative(means[n - 1] / n, full) ** 2 for n in places(draws)]
             done += 1
@@ -88,13 +88,13 @@ def _averages(
 
 
 def _spreads(draws: int) -> Generator[Event, None, dict[float, list[tuple[int, float]]]]:
-    """How far a single draw is from the mean, by the length of the row."""
+    """Measure how far a single draw is from the mean, by the length of the row."""
     lengths = (4, 8, 12, 16, 20, 24, 32)
     yield Stage("measure the variance", len(KEEPS) * len(lengths), "lengths")
     found: dict[float, list[tuple[int, float]]] = {keep: [] for keep in KEEPS}
     for done, (keep, length) in enumerate((keep, length) for keep in KEEPS for length in lengths):
         example = by.random_example(hidden=6, words=8, length=length, seed=3, gain=1.0)
-        drawn = by.by_lot(example, keep, 1 / keep, draws, np.random.default_rng(0))
+        drawn = by.at_random(example, keep, 1 / keep, draws, np.random.default_rng(0))
         spread = np.sqrt(drawn.var(axis=0).sum()) / np.linalg.norm(by.by_backpropagation(example))
         found[keep].append((length, float(spread)))
         yield Progress(done + 1)
@@ -102,7 +102,7 @@ def _spreads(draws: int) -> Generator[Event, None, dict[float, list[tuple[int, f
 
 
 def _trainer(example: Example, full: Floats, draws: int) -> float:
-    """The same mean by the trainer's own cut: every row of one batch draws for itself."""
+    """Compute the same mean by the trainer's own cut: every row of one batch draws for itself."""
     import torch
 
     from nextword.blocks.randomness import TRAINING, seeded
@@ -123,7 +123,7 @@ def _trainer(example: Example, full: Floats, draws: int) -> float:
     return _relative(W_h.grad.numpy(), full)
 
 
-def _of_averages(errors: dict[str, list[float]], cut: float, draws: int) -> Picture:
+def _of_averages(errors: dict[str, list[float]], cut: float, draws: int) -> Chart:
     at = places(draws)
     series = [Series(name, tuple((float(n), e) for n, e in zip(at, values, strict=True)))
               for name, values in errors.items()]  # fmt: skip
@@ -135,10 +135,10 @@ def _of_averages(errors: dict[str, list[float]], cut: float, draws: int) -> Pict
         f"The mean of n gradients cut at random (π = {KEEP}, {LENGTH} steps): unbiased falls as 1/√n and "
         "never stops; a biased one comes to a halt."
     )
-    return Picture(drawn, caption, Table(("draws", *errors), rows))
+    return Chart(drawn, caption, Table(("draws", *errors), rows))
 
 
-def _of_spreads(spreads: dict[float, list[tuple[int, float]]]) -> Picture:
+def _of_spreads(spreads: dict[float, list[tuple[int, float]]]) -> Chart:
     series = [
         Series(f"π = {keep}", tuple((float(t), v) for t, v in points)) for keep, points in spreads.items()
     ]
@@ -150,4 +150,4 @@ def _of_spreads(spreads: dict[float, list[tuple[int, float]]]) -> Picture:
         "What it costs: the spread of a single draw grows with the length of the row, and the faster the "
         "oftener it is cut."
     )
-    return Picture(drawn, caption, Table(("T", *(f"π = {keep}" for keep in spreads)), rows))
+    return Chart(drawn, caption, Table(("T", *(f"π = {keep}" for keep in spreads)), rows))

@@ -18,7 +18,7 @@ from nextword.data.batches.batch import NOT_COUNTED, Batch
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Guide, Series, lines
 from nextword.experiments import texts
-from nextword.experiments.finding import Finding, Picture, finish
+from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.small import (
     Count,
     Floats,
@@ -84,19 +84,19 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     (rnn, rnn_by), (lstm, lstm_by) = (mean_and_spread(reached[name]) for name in COMPARED)
     far = f" (no longer one was tried than {distances[-1]})" if lstm >= distances[-1] else ""
     yield from finish(
-        Finding(
+        ExperimentResult(
             "reach", "How far back: the tickets", SLIDE, CLAIM, lstm > 3 * max(rnn, 1.0),
             f"the RNN learns to recall the noun over {rnn:.0f} ± {rnn_by:.0f} words and the LSTM over "
             f"{lstm:.0f} ± {lstm_by:.0f}{far}, {seeds} seeds each; the slide says about 7 and about 100: "
             f"{_compared(rnn, lstm)}.",
-            (_picture(right, distances), _table(reached), _told(tries)),
+            (_picture(right, distances), _table(reached), _summary(tries)),
         ),
         out,
     )  # fmt: skip
 
 
 def make_rows(rng: np.random.Generator, rows: int, distance: int) -> tuple[Ints, Ints]:
-    """Sentences whose noun stands ``distance`` words before the place where it must come again."""
+    """Make sentences whose noun stands ``distance`` words before the place where it must be recalled."""
     noun_B = FIRST_NOUN + rng.integers(0, len(NOUNS), rows)
     opening, closing, between = (
         np.array([FIRST_WORD + WORDS.index(word) for word in part.split()])
@@ -108,7 +108,7 @@ def make_rows(rng: np.random.Generator, rows: int, distance: int) -> tuple[Ints,
 
 
 def make_batch(rng: np.random.Generator, distance: int | None = None) -> Batch:
-    """This distance, or one by chance, small and large ones equally often; only the noun is learned from."""
+    """Make a batch of this distance, or of random ones, small and large equally often; learn nouns only."""
     low, high = np.log(NEAREST), np.log(MIXED)
     drawn = round(float(np.exp(rng.uniform(low, high))))
     ids_BT, noun_B = make_rows(rng, 24, distance or drawn)
@@ -118,14 +118,14 @@ def make_batch(rng: np.random.Generator, distance: int | None = None) -> Batch:
 
 
 def recalled(model: LanguageModel, distance: int, rows: int, seed: int) -> float:
-    """How often the right noun is the likeliest."""
+    """Tell how often the right noun is the likeliest."""
     ids_BT, noun_B = make_rows(np.random.default_rng((9, seed, distance)), rows, distance)
     logp_BN = next_words(model, ids_BT)[:, FIRST_NOUN:FIRST_WORD]
     return float(np.mean(FIRST_NOUN + logp_BN.argmax(axis=1) == noun_B))
 
 
 def reach(right: Floats, distances: tuple[int, ...]) -> float:
-    """The longest distance up to which more than half of the nouns are recalled; 0: none."""
+    """Return the longest distance up to which more than half of the nouns are recalled; 0: none."""
     reached = 0
     for share, distance in zip(right, distances, strict=True):
         if share <= HALF:
@@ -135,7 +135,7 @@ def reach(right: Floats, distances: tuple[int, ...]) -> float:
 
 
 def recall(name: str, seed: int, distances: tuple[int, ...], tries: int, rows: int) -> Floats:
-    """The share recalled at each distance: from the nearest on, each is learned until it is known.
+    """Return the share recalled at each distance: from the nearest on, each is learned until it is known.
 
     A distance that is not learned ends the training; what lies further is then only asked for.
     """
@@ -156,14 +156,14 @@ def recall(name: str, seed: int, distances: tuple[int, ...], tries: int, rows: i
 
 
 def _compared(rnn: float, lstm: float) -> str:
-    """How that stands to 7 and 100, in words."""
+    """Compare the reach with 7 and 100, in words."""
     first = "about as far" if 3.5 <= rnn <= 14 else "further" if rnn > 14 else "less far"
     second = "about as far" if 50 <= lstm <= 200 else "further" if lstm > 200 else "less far"
     both = f"both go {first}" if first == second else f"the RNN goes {first}, the LSTM {second}"
     return f"on this easy task {both}, and the LSTM {lstm / max(rnn, 1.0):.0f} times as far as the RNN"
 
 
-def _picture(right: dict[str, Floats], distances: tuple[int, ...]) -> Picture:
+def _picture(right: dict[str, Floats], distances: tuple[int, ...]) -> Chart:
     series = []
     for name, found in right.items():
         both = [mean_and_spread(list(found[:, i])) for i in range(len(distances))]
@@ -184,7 +184,7 @@ def _picture(right: dict[str, Floats], distances: tuple[int, ...]) -> Picture:
         f'"{OPENING} tickets … {CLOSING} ___": how often the right of {len(NOUNS)} nouns is the likeliest, '
         "by the words between; whiskers are one standard error over seeds."
     )
-    return Picture(drawn, caption, Table(("% recalled at", *(str(d) for d in distances)), rows))
+    return Chart(drawn, caption, Table(("% recalled at", *(str(d) for d in distances)), rows))
 
 
 def _table(reached: dict[str, list[float]]) -> Table:
@@ -196,7 +196,7 @@ def _table(reached: dict[str, list[float]]) -> Table:
     return Table(heads, tuple(rows), "Reach: the longest distance at which more than half are recalled")
 
 
-def _told(tries: int) -> str:
+def _summary(tries: int) -> str:
     return (
         f"Every network begins with {DISTANCES[0]} words and goes on to longer distances once it recalls "
         f"{KNOWN:.0%}; it has {tries} times {STEPS} steps of 24 sentences for each, and only the last noun "
@@ -205,7 +205,7 @@ def _told(tries: int) -> str:
 
 
 def _of_run(run: str, out: str | None) -> Iterator[Event]:
-    """How much a run gains from one more word of context, on the end of its own text."""
+    """Measure how much a run gains from one more word of context, on the end of its own text."""
     trained = saved.load(run)
     held = yield from texts.end_of_text(run, trained, 4 * CONTEXTS[-1])
     yield Stage("give it more and more words", len(CONTEXTS), "contexts")
@@ -222,11 +222,11 @@ def _of_run(run: str, out: str | None) -> Iterator[Event]:
                   Axis("words of context given"), Axis("nats a word"))  # fmt: skip
     rows = tuple(zip(CONTEXTS, found, strict=True))
     yield from finish(
-        Finding(
+        ExperimentResult(
             "reach", f"How far back {run} looks", SLIDE, CLAIM, enough > 7,
             f"{enough} words of context bring 95% of all that context brings this "
             f"{trained.settings.family} ({found[0]:.2f} nats a word without any, {min(found):.2f} at best).",
-            (Picture(drawn, FLAT, Table(("words of context", "nats a word"), rows)),),
+            (Chart(drawn, FLAT, Table(("words of context", "nats a word"), rows)),),
         ),
         out,
     )  # fmt: skip

@@ -18,32 +18,32 @@ Eps = Sequence[Fraction | float]
 
 
 def counts(n: int) -> Counter[tuple[str, ...]]:
-    """How often each n-gram stands in the corpus; an n-gram has n words and stays within its sentence."""
+    """Count each n-gram of the corpus; an n-gram has n words and stays within its sentence."""
     return Counter(sentence[at : at + n] for sentence in SENTENCES for at in range(len(sentence) - n + 1))
 
 
 def total() -> int:
-    """N: all words."""
+    """Count all words: N."""
     return sum(len(sentence) for sentence in SENTENCES)
 
 
 def p_word(word: str) -> Fraction:
-    """p(x) = n(x) / N."""
+    """Return p(x) = n(x) / N."""
     return Fraction(counts(1)[(word,)], total())
 
 
 def p_first(word: str) -> Fraction:
-    """How many sentences begin with the word."""
+    """Tell how many sentences begin with the word."""
     return Fraction(sum(sentence[0] == word for sentence in SENTENCES), len(SENTENCES))
 
 
 def p_after(word: str, before: str) -> Fraction:
-    """p(x' | x) = n(x, x') / n(x)."""
+    """Return p(x' | x) = n(x, x') / n(x)."""
     return Fraction(counts(2)[(before, word)], counts(1)[(before,)])
 
 
 def laplace(word: str, context: tuple[str, ...], eps: Eps, as_printed: bool = False) -> float:
-    """The slide's formula for a context of no, one or two words; `as_printed` has its slip.
+    """Return the slide's formula for a context of no, one or two words; `as_printed` has its slip.
 
     The slip: the trigram's denominator has eps2, and must have eps3 for the sum over words to be 1.
     """
@@ -57,5 +57,5 @@ def laplace(word: str, context: tuple[str, ...], eps: Eps, as_printed: bool = Fa
 
 
 def laplace_sum(context: tuple[str, ...], eps: Eps, as_printed: bool = False) -> float:
-    """The formula summed over every word that can follow."""
+    """Return the formula summed over every word that can follow."""
     return sum(laplace(word, context, eps, as_printed) for word in WORDS)

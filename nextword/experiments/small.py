@@ -48,7 +48,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Learnt:
-    """A trained network, and what its steps told."""
+    """A trained network, and what its steps reported."""
 
     model: NeuralLanguageModel
     losses: list[float] = field(default_factory=list)  # nats per token of every step
@@ -58,12 +58,12 @@ class Learnt:
 
 
 def settings_of(family: str, seed: int, sets: dict[str, Any]) -> RunSettings:
-    """A family's settings for a short training."""
+    """Return a family's settings for a short training."""
     return plan(family, seed=seed, sets=_SETS | sets)
 
 
 def build(settings: RunSettings, vocab_size: int, counts_V: Ints | None = None) -> Network:
-    """A new network; ``counts_V``: how often each word comes, for the first output bias."""
+    """Build a new network; ``counts_V``: how often each word comes, for the first output bias."""
     family: Any = settings.find_family()
     with seeded(torch.device("cpu"), settings.train.seed, INITIAL):
         network: Network = family.build(settings.model, vocab_size, True)
@@ -100,7 +100,7 @@ def learn(
 
 
 def drain(events: Generator[Event, None, Learnt]) -> Learnt:
-    """The result of a training whose steps nobody watches."""
+    """Train to the end and return the result."""
     while True:
         try:
             next(events)
@@ -117,7 +117,7 @@ class Made:
         self._make, self._seed = make, seed
 
     def batches(self, epoch: int, start: int = 0) -> Iterator[Batch]:
-        """One after another, from a number on."""
+        """Yield batches one after another, from a number on."""
         for index in range(start, self.per_epoch):
             yield self._make(np.random.default_rng((self._seed, index)))
 
@@ -129,7 +129,7 @@ class Letters:
     tokenizer: CharacterTokenizer
     ids: Ints
     held: Ints
-    told: str
+    about: str
 
     @property
     def vocab_size(self) -> int:
@@ -143,7 +143,7 @@ class Letters:
 
 
 def read_letters(most: int = 400_000, held: int = 40_000) -> Generator[Event, None, Letters]:
-    """The first letters of the embedded corpus; the last of them are held out."""
+    """Read the first letters of the embedded corpus, and hold out the last of them."""
     yield Stage("read the embedded corpus")
     data = b""
     for block in Source.for_training((DEFAULT,), DataSettings()).blocks():
@@ -158,18 +158,18 @@ def read_letters(most: int = 400_000, held: int = 40_000) -> Generator[Event, No
         np.concatenate([np.asarray(piece.ids, np.int64) for piece in tokenizer.encode_blocks([part])])
         for part in parts
     )
-    told = f"{DEFAULT}, its first {len(text):,} letters, the last {held:,} of them held out"
-    return Letters(tokenizer, ids, rest[rest != START], told)
+    about = f"{DEFAULT}, its first {len(text):,} letters, the last {held:,} of them held out"
+    return Letters(tokenizer, ids, rest[rest != START], about)
 
 
 def rows_of(ids: Ints, length: int, most: int) -> Ints:
-    """Pieces of so many words one after another, at most so many."""
+    """Cut into rows of so many words, at most so many rows."""
     count = min(most, len(ids) // length)
     return ids[: count * length].reshape(count, length)
 
 
 def nats(model: LanguageModel, rows_BT: Ints, skip: int = 0, batch: int = 128) -> Floats:
-    """``nats_BT``: -log p of the words of each row, read from nothing, the first ``skip`` not counted."""
+    """Return ``nats_BT``: -log p of the words of each row, read from nothing, without the first ``skip``."""
     found = []
     for first in range(0, len(rows_BT), batch):
         part_BT = rows_BT[first : first + batch]
@@ -180,13 +180,13 @@ def nats(model: LanguageModel, rows_BT: Ints, skip: int = 0, batch: int = 128) -
 
 
 def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
-    """The mean over seeds and its standard deviation (0 for a single one)."""
+    """Return the mean over seeds and its standard deviation (0 for a single one)."""
     array = np.asarray(values, np.float64)
     return float(array.mean()), float(array.std(ddof=1)) if len(array) > 1 else 0.0
 
 
 def next_words(model: LanguageModel, rows_BT: Ints, begin: bool = False) -> Floats:
-    """``logp_BV``: what comes after each row, read from nothing or from START."""
+    """Return ``logp_BV``: what comes after each row, read from nothing or from START."""
     B, T = rows_BT.shape
     state = model.score(rows_BT, np.full(B, T), model.start(B, begin=begin))[1]
     return as_numpy(model.next(state), np.float64)

@@ -14,7 +14,7 @@ from nextword.core.events import Event, Progress, Stage
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, lines
 from nextword.evaluation.lm import orders
-from nextword.experiments.finding import Finding, Picture, finish
+from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.texts import QUICK, Material, prepare
 from nextword.ngram import estimation
 from nextword.ngram.settings import NgramSettings
@@ -47,12 +47,12 @@ class _Curves:
     fits: dict[tuple[int, float], orders.Fit]
 
     def series(self, order: int, name: str) -> Series:
-        """One line; 0 and infinity have no place on a logarithmic axis."""
+        """Make one line; 0 and infinity have no place on a logarithmic axis."""
         points = ((v, fit.perplexity) for (n, v), fit in self.fits.items() if n == order)
         return Series(name, tuple((v, p) for v, p in points if 0 < v < math.inf))
 
     def table(self, head: str) -> Table:
-        """All of it; where the perplexity is infinite, the share of impossible tokens says why."""
+        """Return every number; if the perplexity is infinite, the share of impossible tokens says why."""
         values = list(dict.fromkeys(v for _, v in self.fits))
         rows = tuple((_value(v), *(_shown(self.fits[n, v]) for n in ORDERS)) for v in values)
         return Table((head, *(f"order {n}" for n in ORDERS)), rows)
@@ -73,14 +73,14 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     holds = math.isclose(limit, unigram, rel_tol=1e-4) and zero.zeros > 0
     inner = min((fit.perplexity, v) for (n, v), fit in eps.fits.items() if n == 3)
     yield from finish(
-        Finding(
+        ExperimentResult(
             "smoothing", "Smoothing, from none to nothing else", 'XMU "Laplace smoothing"', CLAIM, holds,
             f"eps = 0 calls {zero.zero_share:.0%} of the held-out tokens impossible (infinite perplexity), "
             f"eps = infinity gives the unigram's perplexity {limit:,.0f}, and the best of the trigram lies "
             f"between, at eps = {_value(inner[1])} with {inner[0]:,.0f}; of all smoothings {best} predicts "
             "known words best.",
             (
-                f"Measured on {text.told}. eps1 is M, the number of words, which adds one to every count.",
+                f"Measured on {text.about}. eps1 is M, the number of words, which adds one to every count.",
                 _picture(eps, "eps2 and eps3", OF_EPS),
                 _picture(delta, "delta", OF_DELTA),
                 UNKNOWNS,
@@ -109,7 +109,7 @@ def _measure(text: Material, settings: NgramSettings) -> orders.Fit:
 
 
 def _side_by_side(text: Material) -> Generator[Event, None, tuple[Table, str]]:
-    """Every smoothing of the catalog as it comes, order 3."""
+    """Measure every smoothing of the catalog with its defaults, at order 3."""
     names = catalog.names("smoothing")
     yield Stage("all smoothings", len(names), "models")
     fits: dict[str, orders.Fit] = {}
@@ -117,7 +117,7 @@ def _side_by_side(text: Material) -> Generator[Event, None, tuple[Table, str]]:
         fits[name] = _measure(text, NgramSettings(order=3, smoothing=name))
         yield Progress(len(fits))
     rows = tuple(
-        (name + (" (a score, no probability)" if name == "stupid" else ""), _shown(fit), fit.known)
+        (name + (" (a score, not a probability)" if name == "stupid" else ""), _shown(fit), fit.known)
         for name, fit in fits.items()
     )
     best = min((fit.known, name) for name, fit in fits.items() if name != "stupid")
@@ -125,12 +125,12 @@ def _side_by_side(text: Material) -> Generator[Event, None, tuple[Table, str]]:
     return Table(heads, rows, "All smoothings at order 3"), best[1]
 
 
-def _picture(curves: _Curves, label: str, caption: str) -> Picture:
+def _picture(curves: _Curves, label: str, caption: str) -> Chart:
     series = [curves.series(n, f"order {n}") for n in ORDERS]
     svg = lines(
         series, f"Perplexity against {label}", Axis(label, log=True), Axis("perplexity of new text", log=True)
     )
-    return Picture(svg, caption, curves.table(label))
+    return Chart(svg, caption, curves.table(label))
 
 
 def _shown(fit: orders.Fit) -> str:

@@ -12,7 +12,7 @@ from nextword.core.events import Event, Progress, Stage
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, lines
 from nextword.evaluation.lm import orders
-from nextword.experiments.finding import Finding, Picture, finish
+from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.texts import QUICK, prepare
 from nextword.ngram import estimation
 from nextword.ngram.settings import NgramSettings
@@ -39,17 +39,17 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     rising = all(a.unseen <= b.unseen for a, b in pairwise(facts))
     top = facts[-1]
     yield from finish(
-        Finding(
+        ExperimentResult(
             "sparsity", "Sparsity and storage of n-grams", 'XMU "Main weaknesses of n-gram models"', CLAIM,
             rising and top.unseen > 0.5,
             f"of the {top.n}-grams in new text {top.unseen:.0%} were never seen ({facts[0].unseen:.1%} of "
             f"the words), and a model of order {top.n} takes {top.bytes / max(1, text.bytes):.1f} times "
             "the bytes of its text.",
             (
-                f"Measured on {text.told}.",
-                Picture(orders.unseen_picture(facts), "Sparsity: the share of held-out n-grams that the "
+                f"Measured on {text.about}.",
+                Chart(orders.unseen_picture(facts), "Sparsity: the share of held-out n-grams that the "
                         "training text does not have.", orders.table(facts)),
-                Picture(orders.bytes_picture(facts, text.bytes), "Storage: bytes of a model of each order."),
+                Chart(orders.bytes_picture(facts, text.bytes), "Storage: bytes of a model of each order."),
                 _perplexities(found, order),
             ),
         ),
@@ -57,7 +57,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     )  # fmt: skip
 
 
-def _perplexities(found: dict[str, list[float]], order: int) -> Picture:
+def _perplexities(found: dict[str, list[float]], order: int) -> Chart:
     rows = tuple((n, *(found[name][n - 1] for name in found)) for n in range(1, order + 1))
     series = [
         Series(name, tuple((float(n), y) for n, y in enumerate(values, start=1)))
@@ -66,5 +66,5 @@ def _perplexities(found: dict[str, list[float]], order: int) -> Picture:
     picture = lines(
         series, "Perplexity by order", orders.orders_axis(order), Axis("perplexity of new text", log=True)
     )
-    told = "What a longer context brings depends on where unseen words get their probability from."
-    return Picture(picture, told, Table(("order", *found), rows))
+    summary = "What a longer context brings depends on where unseen words get their probability from."
+    return Chart(picture, summary, Table(("order", *found), rows))

@@ -16,7 +16,7 @@ from nextword.decode.generate import collect, generate
 from nextword.decode.settings import DecodeSettings
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, histogram, lines
-from nextword.experiments.finding import Finding, Picture, finish
+from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.texts import QUICK, prepare
 from nextword.models.distributions import as_numpy
 from nextword.ngram import estimation
@@ -65,20 +65,20 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
         yield Progress(done)
     ratio, stopped = float(sampled.mean() / real.mean()), rows[1][2]
     yield from finish(
-        Finding(
+        ExperimentResult(
             "stopping", "Does the model stop?", 'XMU "A language model"', CLAIM,
             abs(stopped - rows[0][2]) < 0.1 and 2 / 3 < ratio < 1.5,
             f"{stopped:.0%} of the sampled texts ended by END within {MOST} tokens, on average after "
             f"{sampled.mean():.0f}, and {rows[0][2]:.0%} of the training text's, after {real.mean():.0f}; "
             f"{_greedy(rows[-1])}.",
-            (f"Measured on {text.told}.", _table(rows), _distribution(real, sampled), _along(model, held)),
+            (f"Measured on {text.about}.", _table(rows), _distribution(real, sampled), _along(model, held)),
         ),
         out,
     )  # fmt: skip
 
 
 def _lengths(model: LanguageModel, settings: dict[str, Any]) -> tuple[Array, float]:
-    """Tokens of each text, END included, and the share that END ended."""
+    """Count the tokens of each text, END included, and the share that END ended."""
     greedy = settings.get("decode") == "greedy"
     chosen = DecodeSettings(
         max_tokens=MOST, min_tokens=1, unknown=True, samples=1 if greedy else SAMPLES, seed=1, **settings
@@ -99,21 +99,23 @@ def _greedy(row: tuple[str, int, float, float, float]) -> str:
 
 
 def _sequences(ids: Array) -> list[Array]:
-    """The words of each sequence, without START and END; blank lines are left out."""
+    """Return the words of each sequence, without START and END; blank lines are left out."""
     starts = np.flatnonzero(ids == START)
     return [part[1:-1] for part in np.split(ids, starts[1:]) if len(part) > 2 and part[-1] == END]
 
 
 def _table(rows: list[tuple[str, int, float, float, float]]) -> Table:
-    told = tuple((name, count, f"{stopped:.0%}", mean, median) for name, count, stopped, mean, median in rows)
+    summary = tuple(
+        (name, count, f"{stopped:.0%}", mean, median) for name, count, stopped, mean, median in rows
+    )
     return Table(
         ("chosen by", "texts", f"ended within {MOST}", "mean tokens", "median tokens"),
-        told,
+        summary,
         "Lengths, END counted, blank lines left out",
     )
 
 
-def _distribution(real: Array, sampled: Array) -> Picture:
+def _distribution(real: Array, sampled: Array) -> Chart:
     width = max(1.0, round(float(np.percentile(real, 95)) / 7))
     both = {"the training text": real, "sampled": sampled}
     series = [
@@ -126,11 +128,11 @@ def _distribution(real: Array, sampled: Array) -> Picture:
         Axis("tokens, END counted"),
         Axis(f"texts, % in {width:.0f} tokens", zero=True),
     )
-    return Picture(svg, f"How long texts are: real ones and sampled ones, in steps of {width:.0f} tokens.")
+    return Chart(svg, f"How long texts are: real ones and sampled ones, in steps of {width:.0f} tokens.")
 
 
-def _along(model: LanguageModel, held: Array, most: int = 60) -> Picture:
-    """p(END) after t words of real sentences, beside the share of sentences that do end there."""
+def _along(model: LanguageModel, held: Array, most: int = 60) -> Chart:
+    """Return p(END) after t words of real sentences, beside the share of sentences that do end there."""
     parts = _sequences(held)[:SENTENCES]
     sure, ends, alive = np.zeros(most), np.zeros(most), np.zeros(most)
     state, rows = model.start(len(parts)), np.arange(len(parts))
@@ -156,7 +158,7 @@ def _along(model: LanguageModel, held: Array, most: int = 60) -> Picture:
         (f"{t} to {t + STEP - 1}", _share(sure, alive, part), _share(ends, alive, part)) for t, part in steps
     )
     table = Table(("words read", "mean p(END)", "share that ends"), rows_of)
-    return Picture(svg, OF_END, table)
+    return Chart(svg, OF_END, table)
 
 
 def _share(part: Array, whole: Array, steps: slice) -> float:

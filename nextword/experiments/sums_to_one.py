@@ -17,7 +17,7 @@ from nextword.core.events import Event, Progress, Stage
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, lines
 from nextword.experiments import slide
-from nextword.experiments.finding import Finding, Picture, finish
+from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.models.distributions import as_numpy
 from nextword.ngram import estimation
 from nextword.ngram.model import NgramState
@@ -56,7 +56,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     ended, alive = strings(_tiny(), LENGTH)
     texts = abs(ended[-1] + alive[-1] - 1) < STORED
     yield from finish(
-        Finding(
+        ExperimentResult(
             "sums-to-one", "Do the probabilities sum to one?", 'XMU "A language model"', CLAIM,
             worst < STORED and texts,
             f"every distribution sums to 1 within {worst:.0e}{_exceptions(scores, rows)}, and all texts up "
@@ -69,7 +69,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
 
 
 def sums(model: LanguageModel, rng: np.random.Generator) -> tuple[int, float, float, int]:
-    """Contexts asked, the smallest and the largest sum, and contexts without a distribution."""
+    """Count the contexts asked and those without a distribution, with the smallest and largest sum."""
     words = [index for index in range(model.vocab_size) if index not in (START, END)]
     found, without = [1.0] * 0, 0
     for number in range(CONTEXTS):
@@ -88,7 +88,7 @@ def sums(model: LanguageModel, rng: np.random.Generator) -> tuple[int, float, fl
 
 
 def strings(model: LanguageModel, length: int) -> tuple[list[float], list[float]]:
-    """For L = 0 … length: p of all texts of at most L words, and of all that go on.
+    """Return for L = 0 … length p of all texts of at most L words, and of all that go on.
 
     Every text is walked through, word by word, as a tree; texts of probability 0 are left out.
     """
@@ -109,7 +109,7 @@ def strings(model: LanguageModel, length: int) -> tuple[list[float], list[float]
 
 
 def _merged(model: LanguageModel, state: Any, mass: Array) -> tuple[Any, Array]:
-    """Texts that left the model in the same state go on alike, so their mass is added up."""
+    """Add up the mass of texts that left the model in the same state: they continue alike."""
     if not isinstance(state, NgramState):
         return state, mass
     _, first, group = np.unique(state.nodes_BN, axis=0, return_index=True, return_inverse=True)
@@ -117,13 +117,13 @@ def _merged(model: LanguageModel, state: Any, mass: Array) -> tuple[Any, Array]:
 
 
 def leaking(length: int) -> list[float]:
-    """The mass that has ended after t = 1 … length words, with p(END at t) = 1/(t+1)^2."""
+    """Return the mass that has ended after t = 1 … length words, with p(END at t) = 1/(t+1)^2."""
     goes_on = np.cumprod(1 - 1 / (np.arange(1, length + 1) + 1.0) ** 2)
     return [float(value) for value in 1 - goes_on]
 
 
 def slips() -> Table:
-    """The slide's trigram formula as it is printed, and with eps3 in the denominator."""
+    """Return the slide's trigram formula as it is printed, and with eps3 in the denominator."""
     context = ("love", "you")
     rows = tuple(
         (
@@ -138,7 +138,7 @@ def slips() -> Table:
 
 
 def _smoothings() -> dict[str, LanguageModel]:
-    """Every smoothing at order 3, on a random text with frequent and rare words."""
+    """Return every smoothing at order 3, on a random text with frequent and rare words."""
     rng = np.random.default_rng(1)
     words = 3 + np.minimum(rng.zipf(1.3, 20_000), 900)
     ids: list[int] = []
@@ -151,7 +151,7 @@ def _smoothings() -> dict[str, LanguageModel]:
 
 
 def _tiny() -> LanguageModel:
-    """A bigram model of the slide's corpus that allows every text."""
+    """Return a bigram model of the slide's corpus that allows every text."""
     fitting = WordTokenizer.fit_encode([Block(slide.TEXT.encode(), True)], TextSettings())
     ids = np.concatenate([np.asarray(piece.ids) for piece in fitting])
     settings = NgramSettings(order=2, smoothing="witten-bell")
@@ -165,14 +165,16 @@ def _exceptions(scores: set[str], rows: list[tuple[str, int, float, float, int]]
 
 
 def _next_words(rows: list[tuple[str, int, float, float, int]]) -> Table:
-    told = tuple((n, asked, f"{low:.9f}", f"{high:.9f}", no) for n, asked, low, high, no in rows)
+    summary = tuple((n, asked, f"{low:.9f}", f"{high:.9f}", no) for n, asked, low, high, no in rows)
     heads = ("model", "contexts", "smallest sum", "largest sum", "without a distribution")
     return Table(
-        heads, told, "Next words summed in seen, unseen and unknown contexts (START excluded, END included)"
+        heads,
+        summary,
+        "Next words summed in seen, unseen and unknown contexts (START excluded, END included)",
     )
 
 
-def _texts(ended: list[float], alive: list[float]) -> Picture:
+def _texts(ended: list[float], alive: list[float]) -> Chart:
     leak = [0.0, *leaking(len(ended) - 1)]
     rows = tuple((L, ended[L], alive[L], ended[L] + alive[L], leak[L]) for L in range(len(ended)))
     series = [
@@ -189,4 +191,4 @@ def _texts(ended: list[float], alive: list[float]) -> Picture:
     caption = (
         "The mass of all finished texts of the slide's corpus as a bigram model tends to 1, the other to 1/2."
     )
-    return Picture(svg, caption, Table(heads, rows))
+    return Chart(svg, caption, Table(heads, rows))

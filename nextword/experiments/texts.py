@@ -44,7 +44,7 @@ class Material:
         return self.tokenizer.vocab_size
 
     @property
-    def told(self) -> str:
+    def about(self) -> str:
         """What the experiment was made on, in one phrase."""
         return (
             f"{self.name}: {len(self.ids):,} tokens to learn from, {len(self.held):,} held out, "
@@ -77,7 +77,7 @@ def prepare(run: str | None, max_vocab: int = 0, most: int = 0) -> Generator[Eve
 
 
 def _first(ids: Array, most: int) -> Array:
-    """The first whole sequences, about so many tokens; 0: all."""
+    """Return the first whole sequences, about so many tokens; 0: all."""
     if not most or len(ids) <= most:
         return ids
     starts = np.flatnonzero(ids[: most + 1] == START)
@@ -86,7 +86,7 @@ def _first(ids: Array, most: int) -> Array:
 
 
 def end_of_text(run: str, trained: Trained, least: int) -> Generator[Event, None, Array]:
-    """The end of the text of a run as the run's own words, at least so many."""
+    """Read the end of a run's text as its own tokens, at least so many."""
     yield Stage("read the end of the run's text")
     _, _, held = _parts(run, trained, trained.settings.data)
     ids: Array = np.concatenate(
@@ -96,7 +96,7 @@ def end_of_text(run: str, trained: Trained, least: int) -> Generator[Event, None
     if len(ids) < least:
         raise RunError(
             f"the held-out end of the text of '{run}' has {len(ids):,} tokens, and {least:,} are needed; "
-            "take a run that was trained on more text"
+            "use a run that was trained on more text"
         )
     return ids
 
@@ -104,10 +104,10 @@ def end_of_text(run: str, trained: Trained, least: int) -> Generator[Event, None
 def _parts(
     run: str | None, trained: Trained | None, settings: DataSettings
 ) -> tuple[tuple[str, ...], Part, Part]:
-    """The names of a text, the part to learn from and the part held out."""
+    """Return the names of a text, the part to learn from and the part held out."""
     names = (DEFAULT,) if trained is None else whole_names(trained.facts.data.names)
     if trained is not None and (_is_arpa(trained.model) or not names):
-        raise RunError(f"'{run}' was imported and has no text of its own; take a run that was trained here")
+        raise RunError(f"'{run}' was imported and has no training text; use a run that was trained here")
     if any(name in STDIN for name in names):
         raise RunError(
             f"'{run}' was trained on standard input, which cannot be read again; train it on a file"
@@ -118,7 +118,7 @@ def _parts(
         if trained is None:
             raise
         raise RunError(
-            f"the text of the run '{run}' cannot be read again ({error}); train it where it can"
+            f"the text of the run '{run}' cannot be read again ({error}); train it where the text can be read"
         ) from error
 
 

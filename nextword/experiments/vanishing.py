@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterator
 from typing import Any
 
 import numpy as np
+import torch
 
 from nextword.core.events import Event, Stage
 from nextword.data.batches.batch import Batches
@@ -17,8 +18,7 @@ from nextword.data.batches.windows import Windows
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Guide, Series, lines
 from nextword.experiments import fitting, reach, texts
-from nextword.experiments.finding import Finding, Picture, finish
-from nextword.experiments.gradients import by_distance, middle
+from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.small import (
     Count,
     Floats,
@@ -32,6 +32,7 @@ from nextword.experiments.small import (
     settings_of,
 )
 from nextword.models.network import Network
+from nextword.probe import distances
 
 SLIDE = 'IITD-2 "Vanishing Gradient Intuition"'
 CLAIM = (
@@ -54,7 +55,7 @@ Curves = dict[str, Floats]
 
 
 def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
-    """Four families: new, after learning letters, after learning the tickets; or the network of a run."""
+    """Measure four families, new and after learning letters or the tickets; or the network of a run."""
     if run is not None:
         yield from _of_run(run, out)
         return
@@ -67,17 +68,17 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     heard = {name: float(curve[NOUN - 1]) for name, curve in tickets.items()}
     least = min(heard["lstm"], heard["transformer"])
     yield from finish(
-        Finding(
+        ExperimentResult(
             "vanishing", "Vanishing gradients", SLIDE, CLAIM,
             mean["rnn"] < 0.2 * min(mean["lstm"], mean["transformer"]) and heard["rnn"] < 0.2 * least,
-            f"about 50 words back new networks have {_told(mean)} of the gradient at the last; after "
-            f"learning the tickets the noun {NOUN} words back is heard with {_told(heard)}; after learning "
-            f"letters, where little is needed from far, less than {SHARE:.0%} is left after "
-            f"{_told_words(gone)} letters.",
+            f"about 50 words back new networks have {_summary(mean)} of the gradient at the last; after "
+            f"learning the tickets the noun {NOUN} words back is heard with {_summary(heard)}; after "
+            f"learning letters, where little is needed from far, less than {SHARE:.0%} is left after "
+            f"{_word_summary(gone)} letters.",
             (
                 _picture(new, "in new networks"), _picture(tickets, "after learning the tickets", NOUN - 1),
                 _picture(letters, "after learning letters"),
-                f"Letters: {text.told}; {steps // 4} steps. Tickets: the sentence of `nextword lab reach`, "
+                f"Letters: {text.about}; {steps // 4} steps. Tickets: the sentence of `nextword lab reach`, "
                 f"its noun {NOUN} words back; {steps} steps.",
             ),
         ),
@@ -86,7 +87,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
 
 
 def _all(text: Letters, steps: int, rows: int) -> Generator[Event, None, tuple[Curves, Curves, Curves]]:
-    """Curves of the families: new, after letters, after the tickets."""
+    """Measure the curves of the families: new, after letters, after the tickets."""
     count = Count()
     new: Curves = {}
     letters: Curves = {}
@@ -96,7 +97,7 @@ def _all(text: Letters, steps: int, rows: int) -> Generator[Event, None, tuple[C
     asked_BT = np.concatenate([ids_BT, noun_B[:, None]], axis=1)
     for name, sets in FAMILIES.items():
         network = build(settings_of(name, 0, sets), text.vocab_size, text.counts)
-        new[name] = middle(by_distance(network, held_BT))
+        new[name] = relative(gradient_norms(network, held_BT))
         source = Windows(text.ids, batch=16, length=FAR, seed=0)
         letters[name] = yield from _learnt(name, network, source, (steps // 4, held_BT), count)
         network = build(settings_of(name, 0, sets), reach.VOCABULARY)
@@ -105,34 +106,52 @@ def _all(text: Letters, steps: int, rows: int) -> Generator[Event, None, tuple[C
     return new, letters, tickets
 
 
+def gradient_norms(network: Network, rows_BT: Ints) -> Floats:
+    """Return ``(B, T - 1)``: ‖∂J/∂e‖ of the last word's loss by distance back, the nearest word first.
+
+    ∂J(t)/∂h(t-k) [IITD-2 "Vanishing Gradient Intuition"] is measured where every family has it: at the vector
+    of the word k places back, e(t-k). For a recurrent model that is ∂J(t)/∂h(t-k) and one fixed matrix more.
+    """
+    ids_BT = torch.from_numpy(np.ascontiguousarray(rows_BT))
+    _, norm_SBT = distances.of_rows(network, ids_BT[:, :-1], ids_BT[:, -1])
+    norms_BT: Floats = norm_SBT[0]
+    return norms_BT
+
+
+def relative(norms_BT: Floats) -> Floats:
+    """Average over rows, relative to the word read last."""
+    mean_T = norms_BT.mean(axis=0)
+    return np.asarray(mean_T / mean_T[0]) if mean_T[0] > 0 else mean_T
+
+
 def _learnt(
     name: str, network: Network, source: Batches, asked: tuple[int, Ints], count: Count
 ) -> Generator[Event, None, Floats]:
-    """The curve after so many steps."""
+    """Train for so many steps and measure the curve."""
     steps, rows_BT = asked
     settings = settings_of(name, 0, {**FAMILIES[name], "train.steps": steps})
     yield from learn(settings, network, source, count)
-    return middle(by_distance(network, rows_BT))
+    return relative(gradient_norms(network, rows_BT))
 
 
-def _told(values: dict[str, float]) -> str:
+def _summary(values: dict[str, float]) -> str:
     return ", ".join(f"{value:.1g} ({name})" for name, value in values.items())
 
 
-def _told_words(values: dict[str, str]) -> str:
+def _word_summary(values: dict[str, str]) -> str:
     return ", ".join(f"{value} ({name})" for name, value in values.items())
 
 
 def _of_run(run: str, out: str | None) -> Iterator[Event]:
-    """The same for a network of the user's, on the end of its own text."""
+    """Do the same for a network of the user's, on the end of its own text."""
     trained, model = fitting.open_network("vanishing", run)
     held = yield from texts.end_of_text(run, trained, FAR + 2)
     yield Stage("go back through the words")
     name = trained.settings.family
-    curve = middle(by_distance(model.network, rows_of(held, FAR + 2, 64)))
+    curve = relative(gradient_norms(model.network, rows_of(held, FAR + 2, 64)))
     at = min(50, len(curve) - 1)
     yield from finish(
-        Finding(
+        ExperimentResult(
             "vanishing", f"Vanishing gradients of {run}", SLIDE, CLAIM, float(curve[at]) < SHARE,
             f"in this {name} {float(curve[at]):.1e} of the gradient at the last word is left {at} back; less "
             f"than {SHARE:.0%} is left after {_after(gone_after(curve))} words.",
@@ -143,7 +162,7 @@ def _of_run(run: str, out: str | None) -> Iterator[Event]:
 
 
 def gone_after(curve_T: Floats) -> int | None:
-    """The first distance from which on less than `SHARE` is left; None where that never happens."""
+    """Return the first distance from which on less than `SHARE` is left; None where that never happens."""
     over = np.flatnonzero(curve_T >= SHARE)
     first = int(over[-1]) + 1 if len(over) else 0
     return None if first >= len(curve_T) else first
@@ -153,8 +172,8 @@ def _after(gone: int | None) -> str:
     return f"more than {FAR}" if gone is None else str(gone)
 
 
-def _picture(curves: Curves, when: str, noun: int | None = None) -> Picture:
-    """The curves; ``noun``: how far back the word stands that is asked for."""
+def _picture(curves: Curves, when: str, noun: int | None = None) -> Chart:
+    """Return the curves; ``noun``: how far back the word stands that is asked for."""
     series = [
         Series(name, tuple((float(k), float(v)) for k, v in enumerate(curve) if v > 0))
         for name, curve in curves.items()
@@ -169,4 +188,4 @@ def _picture(curves: Curves, when: str, noun: int | None = None) -> Picture:
         f"‖∂J(t)/∂e(t-k)‖ {when}: how strongly a word k places back is heard when the network learns from "
         "the word that comes next, relative to the nearest word."
     )
-    return Picture(drawn, caption, Table(("family", *(f"k = {k}" for k in AT)), rows))
+    return Chart(drawn, caption, Table(("family", *(f"k = {k}" for k in AT)), rows))

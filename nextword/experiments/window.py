@@ -18,7 +18,7 @@ from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Guide, Series, bars, lines
 from nextword.evaluation import significance
 from nextword.experiments import fitting
-from nextword.experiments.finding import Finding, Picture, finish
+from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.small import (
     Count,
     Floats,
@@ -83,7 +83,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     small, whole = sure["window of 4"], sure["rnn"]
     grows = sizes[WINDOWS[-1]] > 8 * sizes[1]
     yield from finish(
-        Finding(
+        ExperimentResult(
             "window", "The fixed window", 'IITD-1 "A Fixed-window Neural Language Model"', CLAIM,
             grows and whole > small + 0.1,
             f"from 1 to {WINDOWS[-1]} words the window's weights grow from {sizes[1]:,} to "
@@ -98,7 +98,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
 
 
 def _parameters(family: str, sets: dict[str, Any]) -> int:
-    """Weights without the words' own vectors."""
+    """Count the weights without the word embeddings."""
     if family == "window":
         sets = {"model.embedding": WIDE, "model.hidden": WIDE, "model.tied": True} | sets
     else:
@@ -108,7 +108,7 @@ def _parameters(family: str, sets: dict[str, Any]) -> int:
     return sum(weight.numel() for weight in network.parameters()) - int(words.weight_VE.numel())
 
 
-def _of_sizes(sizes: dict[int, int]) -> Picture:
+def _of_sizes(sizes: dict[int, int]) -> Chart:
     others = {name: _parameters(name, {}) for name in ("rnn", "lstm", "transformer")}
     series = [Series("window", tuple((float(w), float(n)) for w, n in sizes.items()))]
     series += [
@@ -122,11 +122,11 @@ def _of_sizes(sizes: dict[int, int]) -> Picture:
         f"Enlarging the window enlarges W; what reads word by word, or attends, has the same weights for any "
         f"length (E = H = {WIDE}, one layer)."
     )
-    return Picture(drawn, caption, Table(("model", "weights"), rows))
+    return Chart(drawn, caption, Table(("model", "weights"), rows))
 
 
 def make_rows(rng: np.random.Generator, rows: int, place: int | None = None) -> tuple[Ints, Ints]:
-    """Rows of words and the answers; ``place``: a new word stands there, else as in training."""
+    """Return rows of words and the answers; ``place``: a new word stands there, else as in training."""
     kind_B = rng.integers(0, 2, rows)
     ids_BT = FIRST + 2 * (OLD + NEW) + rng.integers(0, FILLERS, (rows, PLACES))
     is_new_B = rng.random(rows) < 0.4 if place is None else np.ones(rows, bool)
@@ -145,7 +145,7 @@ def _batch(rng: np.random.Generator) -> Batch:
 
 
 def _symmetry(seeds: int, steps: int, count: Count) -> Generator[Event, None, dict[str, Floats]]:
-    """``(seeds, places)``: how often a new word is understood at each place, by family."""
+    """Return by family ``(seeds, places)``: how often a new word is understood at each place."""
     found: dict[str, Floats] = {}
     for family, sets in SMALL.items():
         rows = []
@@ -164,7 +164,7 @@ def _accuracy(model: LanguageModel, place: int, seed: int) -> float:
     return float(np.mean(np.asarray(ANSWERS)[logp_B2.argmax(axis=1)] == answers_B))
 
 
-def _of_symmetry(right: dict[str, Floats]) -> Picture:
+def _of_symmetry(right: dict[str, Floats]) -> Chart:
     series, rows = [], []
     for name, found in right.items():
         both = [mean_and_spread(list(found[:, place])) for place in range(PLACES)]
@@ -181,11 +181,11 @@ def _of_symmetry(right: dict[str, Floats]) -> Picture:
         "at every place: how often a new word is understood. The window has other weights for each place; "
         "that all places share the words' vectors helps it, more in some seeds than in others."
     )
-    return Picture(drawn, caption, table)
+    return Chart(drawn, caption, table)
 
 
 def sentences(rng: np.random.Generator, rows: int) -> Ints:
-    """``START`` and a sentence a row; the scene decides the last word with probability `SURE`."""
+    """Return ``START`` and a sentence a row; the scene decides the last word with probability `SURE`."""
     found = []
     for _ in range(rows):
         scene, opened = SCENES[int(rng.integers(len(SCENES)))]
@@ -195,12 +195,12 @@ def sentences(rng: np.random.Generator, rows: int) -> Ints:
 
 
 def encode(text: str) -> list[int]:
-    """START and the words' numbers."""
+    """Return START and the ids of the words."""
     return [START, *(FIRST + VOCABULARY.index(word) for word in text.split())]
 
 
 def _proctor(steps: int, count: Count) -> Generator[Event, None, dict[str, float]]:
-    """p(exams) / (p(exams) + p(books)) after the proctor's clock, by family."""
+    """Measure p(exams) / (p(exams) + p(books)) after the proctor's clock, by family."""
     tried: dict[str, tuple[str, dict[str, Any]]] = {
         "window of 4": ("window", {"model.context": 4}),
         "window of 11": ("window", {"model.context": 11}),
@@ -233,7 +233,7 @@ def _exams(model: LanguageModel) -> float:
     return exams / (exams + books)
 
 
-def _of_proctor(sure: dict[str, float]) -> Picture:
+def _of_proctor(sure: dict[str, float]) -> Chart:
     values = [(name, 100 * share) for name, share in sure.items()]
     unit = "% for exams against books (50 is a guess, 90 is true)"
     notes = [f"{value:.0f} %" for _, value in values]
@@ -242,4 +242,4 @@ def _of_proctor(sure: dict[str, float]) -> Picture:
         f'"{ASKED} ___": how much of exams-or-books goes to exams. What has lost the proctor and the clock '
         "can only guess."
     )
-    return Picture(drawn, caption)
+    return Chart(drawn, caption)

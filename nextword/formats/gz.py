@@ -15,7 +15,7 @@ _CHUNK = 4 << 20
 
 
 def gunzip(data: bytes | memoryview, path: str | os.PathLike[str]) -> bytes:
-    """All members of a gzip file; truncation, damage and bombs are errors that name the byte."""
+    """Unpack all members of a gzip file; truncation, damage and bombs are errors that name the byte."""
     view, pieces, size, at = memoryview(data), [], 0, 0
     while at < len(view):
         if bytes(view[at : at + 2]) != MAGIC:
@@ -52,7 +52,7 @@ class GzipJoiner:
 
     @staticmethod
     def squeeze(piece: memoryview) -> bytes:
-        """A piece as deflate blocks that end at a byte; the next piece can follow."""
+        """Compress a piece to deflate blocks that end at a byte; the next piece can follow."""
         engine = zlib.compressobj(_LEVEL, zlib.DEFLATED, -15)
         return engine.compress(piece) + engine.flush(zlib.Z_SYNC_FLUSH)
 
@@ -62,6 +62,6 @@ class GzipJoiner:
         self.size += len(piece)
 
     def trailer(self) -> bytes:
-        """The last block, checksum and size."""
+        """Return the last block, checksum and size."""
         last = zlib.compressobj(_LEVEL, zlib.DEFLATED, -15).flush(zlib.Z_FINISH)
         return last + self.check.to_bytes(4, "little") + (self.size & 0xFFFFFFFF).to_bytes(4, "little")

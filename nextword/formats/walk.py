@@ -43,11 +43,11 @@ class Walk(Protocol):
     order: int
 
     def begin(self) -> Context:
-        """Only START was read."""
+        """Return the context that has read only START."""
         ...
 
     def null(self) -> Context:
-        """Nothing was read."""
+        """Return the context that has read nothing."""
         ...
 
     def advance(self, context: Context, word: int) -> Step:
@@ -55,7 +55,7 @@ class Walk(Protocol):
         ...
 
     def compiled(self) -> Callable[[list[int], bool], float]:
-        """log10 p of a list of ids in one call; whether they begin a sentence."""
+        """Return log10 p of a list of ids in one call, given whether they begin a sentence."""
         ...
 
 
@@ -91,15 +91,15 @@ class TrieWalk(_Memory):
         self._children = [_view(level.children) for level in trie.levels[:-1]]
 
     def begin(self) -> Context:
-        """Only START was read; it stays even where nothing follows it."""
+        """Return the context that has read only START; it stays even where nothing follows it."""
         return self._context((START,), (START,)) if self.order > 1 else self.null()
 
     def null(self) -> Context:
-        """Nothing was read."""
+        """Return the context that has read nothing."""
         return self._context((), ())
 
     def compiled(self) -> Callable[[list[int], bool], float]:
-        """log10 p of a list of ids, compiled: loading it takes a second, which pays for many sentences."""
+        """Return a compiled scorer: loading it takes a second, which pays off for many sentences."""
         from nextword.formats.walk_kernels import layout, score
 
         table = layout(self._trie)
@@ -121,7 +121,7 @@ class TrieWalk(_Memory):
         return found
 
     def advance(self, context: Context, word: int) -> Step:
-        """Ever longer n-grams as long as they exist; then the weights of the contexts left over."""
+        """Take longer n-grams as long as they exist, then the weights of the contexts left over."""
         try:
             return self._remember(context, word, self._advance(context, word))
         except IndexError as error:
@@ -191,30 +191,30 @@ class ContractWalk:
         self._kept: deque[_Read] = deque()
 
     def begin(self) -> Context:
-        """Only START was read."""
+        """Return the context that has read only START."""
         return Context(self, (START,), _Read(self._model, None, START, self._model.start(1)))
 
     def null(self) -> Context:
-        """Nothing was read."""
+        """Return the context that has read nothing."""
         return Context(self, (), _Read(self._model, None, START, self._model.start(1, begin=False)))
 
     def compiled(self) -> Callable[[list[int], bool], float]:
-        """log10 p of a list of ids: all words in one call."""
+        """Return log10 p of a list of ids, all in one call."""
         return lambda ids, begin: float(self.log10(ids, begin).sum())
 
     def log10(self, ids: list[int], begin: bool) -> Any:
-        """log10 p of each word of a sentence."""
+        """Return log10 p of each word of a sentence."""
         state = self._model.start(1, None, begin)
         logp_BT, _ = self._model.score(np.array([ids], np.int64), np.array([len(ids)]), state)
         nats_T = as_numpy(logp_BT, np.float64)[0]
         return np.where(np.isfinite(nats_T), nats_T / LN10, ZERO_LOG10)
 
     def length(self, before: int) -> int:
-        """Of the n-gram that predicts a word with so many words before it."""
+        """Return the length of the n-gram that predicts a word with so many words before it."""
         return min(before + 1, self.order or before + 1)
 
     def advance(self, context: Context, word: int) -> Step:
-        """The word's log p; it is read when something is asked after it."""
+        """Return the word's log p; the model reads it only when more is asked."""
         read: _Read = context.key
         read.asked += 1
         after = _Read(self._model, read, word)
@@ -226,7 +226,7 @@ class ContractWalk:
         return log10, self.length(len(context.words)), Context(self, words, after)
 
     def _distribution(self, read: _Read) -> Any:
-        """log p of every word; None where a model has none (mle in a context it has not seen)."""
+        """Return log p of every word; None where a model has none (mle in a context it has not seen)."""
         if read.logp_V is None:
             try:
                 read.logp_V = as_numpy(self._model.next(read.state))[0]
@@ -239,7 +239,7 @@ class ContractWalk:
 
 
 def _view(array: Any) -> memoryview:
-    """The array for plain Python: indexing a memoryview is several times quicker than indexing NumPy."""
+    """View an array for plain Python: indexing a memoryview is several times faster than NumPy."""
     return memoryview(np.ascontiguousarray(array).data)
 
 

@@ -26,7 +26,7 @@ _START, _UNKNOWN, _ZERO_LOG10 = START, UNKNOWN, ZERO_LOG10
 
 
 def layout(trie: Trie) -> Array:
-    """A row for each order: addresses of its arrays, its size, and whether its offsets have 64 bits.
+    """Return a row for each order: addresses of its arrays, its size, and whether its offsets have 64 bits.
 
     The trie must live as long as the table: whoever keeps one keeps the other.
     """

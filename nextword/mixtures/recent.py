@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from nextword.core.contracts import START, UNKNOWN, Array, State, Tokenizer, refuse_source
+from nextword.core.contracts import Array, State, Tokenizer, never_next, refuse_source
 from nextword.core.settings import Settings
 from nextword.mixtures.memory import Part, Witness
 from nextword.models.distributions import Floats, as_numpy
@@ -49,7 +49,7 @@ class RecentWords:
     def __init__(self, settings: RecentSettings, vocab_size: int, closed: bool = False) -> None:
         self.size, self.decay, self.vocab_size = settings.size, settings.decay, vocab_size
         possible = np.ones(vocab_size, bool)
-        possible[[START, UNKNOWN] if closed else [START]] = False
+        possible[list(never_next(closed))] = False
         self.even_V: Floats = possible / possible.sum()
         self.fades_N: Floats = self.decay ** np.arange(self.size - 1, -1, -1.0)  # the newest is the last
         self.totals_N: Floats = np.concatenate([[0.0], np.cumsum(self.fades_N[::-1])])  # of the last n words

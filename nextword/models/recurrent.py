@@ -18,7 +18,7 @@ from nextword.blocks.dropout import WordDropout
 from nextword.blocks.heads import make_head
 from nextword.blocks.states import State, reset
 from nextword.core.catalog import find
-from nextword.core.contracts import START, UNKNOWN, refuse_source
+from nextword.core.contracts import never_next, refuse_source
 from nextword.core.errors import ConfigError
 from nextword.core.settings import Slot
 from nextword.models.family import NeuralFamily, ScaledSettings
@@ -93,9 +93,8 @@ class RecurrentNetwork(Network):
         fits = not settings.tied or width == embedding
         self.fit: nn.Module = nn.Identity() if fits else nn.Linear(width, embedding, bias=False)
         self.width = width if fits else embedding
-        forbidden = (START, UNKNOWN) if closed else (START,)
         tied_VE = self.embedding.weight_VE if settings.tied else None
-        self.head = make_head(settings.head, self.width, vocab_size, forbidden, tied_VE)
+        self.head = make_head(settings.head, self.width, vocab_size, never_next(closed), tied_VE)
 
     def start(self, batch: int, source: Any = None) -> State:
         """Every layer's first state: zero, or what was learnt."""

@@ -20,7 +20,7 @@ from nextword.blocks.layout import lay_out
 from nextword.blocks.stack import Stack
 from nextword.blocks.states import join_rows, take_rows
 from nextword.core.catalog import find
-from nextword.core.contracts import START, UNKNOWN, State, refuse_source
+from nextword.core.contracts import START, State, never_next, refuse_source
 from nextword.core.settings import Slot
 from nextword.models.build import keep_of, shape_of
 from nextword.models.family import NeuralFamily, NeuralSettings
@@ -94,9 +94,8 @@ class TransformerNetwork(Network):
         self.position = find("position", settings.position)(shape)
         self.drop = nn.Dropout(shape.dropout) if shape.dropout else None
         self.stack: Stack = find("stack", shape.stack)(shape, self.position)
-        forbidden = (START, UNKNOWN) if closed else (START,)
         tied_VE = self.embedding.weight_VE if settings.tied else None
-        self.head = make_head(settings.head, shape.width, vocab_size, forbidden, tied_VE)
+        self.head = make_head(settings.head, shape.width, vocab_size, never_next(closed), tied_VE)
         find("init", settings.init)(self)
 
     def ready(self) -> None:

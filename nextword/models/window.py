@@ -16,7 +16,7 @@ from nextword.blocks.dropout import Dropout
 from nextword.blocks.heads import make_head
 from nextword.blocks.states import State
 from nextword.core.catalog import find
-from nextword.core.contracts import START, UNKNOWN, refuse_source
+from nextword.core.contracts import START, never_next, refuse_source
 from nextword.core.settings import Slot
 from nextword.models.family import NeuralFamily, ScaledSettings
 from nextword.models.network import Network
@@ -54,9 +54,8 @@ class WindowNetwork(Network):
         fits = not settings.tied or width == settings.embedding
         self.fit: nn.Module = nn.Identity() if fits else nn.Linear(width, settings.embedding, bias=False)
         self.width = width if fits else settings.embedding
-        forbidden = (START, UNKNOWN) if closed else (START,)
         tied_VE = self.embedding.weight_VE if settings.tied else None
-        self.head = make_head(settings.head, self.width, vocab_size, forbidden, tied_VE)
+        self.head = make_head(settings.head, self.width, vocab_size, never_next(closed), tied_VE)
 
     def start(self, batch: int, source: Any = None) -> State:
         """Windows that hold nothing."""

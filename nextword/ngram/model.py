@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import START, UNKNOWN, refuse_source
+from nextword.core.contracts import START, UNKNOWN, never_next, refuse_source
 from nextword.core.errors import ContextError, DamagedError
 from nextword.ngram.arrays import Level, Trie
 
@@ -200,7 +200,7 @@ class NgramModel:
             return p_BT, used_BT
         # Only the whole context counts: order-1 tokens, or as many as there are since START.
         base_BT = p_BT if fallback == "unigram" else np.full(ids_BT.shape, self._uniform)
-        base_BT = np.where((ids_BT == START) | (self.closed & (ids_BT == UNKNOWN)), 0.0, base_BT)
+        base_BT = np.where(np.isin(ids_BT, never_next(self.closed)), 0.0, base_BT)
         for n in range(2, self.order + 1):
             whole_BT = np.minimum(read_BT, self.order - 1) == n - 1
             context_BT, node_BT = nodes_NBT[n - 2][:, :-1], nodes_NBT[n - 1][:, 1:]
@@ -223,8 +223,8 @@ class NgramModel:
 
     @property
     def _uniform(self) -> float:
-        """An equal share for all tokens that can come next: all but START (and UNKNOWN if closed)."""
-        return 1.0 / (self.vocab_size - 1 - int(self.closed))
+        """An equal share for all tokens that can come next."""
+        return 1.0 / (self.vocab_size - len(never_next(self.closed)))
 
     def _distribution(self, nodes_N: Array, read: int) -> Array:
         """Return p of every token after one context, in float64."""
@@ -246,8 +246,7 @@ class NgramModel:
             )
         if fallback == "uniform":
             p_V = np.full(self.vocab_size, self._uniform)
-            p_V[START] = 0.0
-            p_V[UNKNOWN] *= not self.closed
+            p_V[list(never_next(self.closed))] = 0.0
         if node >= 0:
             self._spread(whole, node, p_V)
         return p_V

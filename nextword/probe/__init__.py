@@ -2,11 +2,11 @@
 
     Subject(name, model, tokenizer, text)         what is looked at                                subject.py
     ProbeSettings                                 what may be asked                               settings.py
-    Seen(arrays, names, parts)                    what was seen: prints, saves, shows itself          seen.py
-    fitting(subject), look(what, subject, …)      which probes fit a model, and one look           looking.py
+    ProbeResult(arrays, names, parts)             what was found: prints, saves, shows itself       result.py
+    fitting(subject), look(what, subject, …)      which probes fit a model, and one look       selection.py
 
 The slot "probe" of the catalog names the probes: gradients, depth, gates, eigenvalues, attention, embeddings,
-units, linear, surprise, evidence, beam, alignment. Each is a class of the shape `looking.Probe` in a file of
-its own. Files that need torch (passes, distances, held, maps) are imported when a network is looked at, so
-that count models do without it. A probe only reads: a model gives the same numbers before and after.
+units, linear, surprise, evidence, beam, alignment. Each is a class of the shape `selection.Probe` in a file
+of its own. Files that need torch (passes, distances, gate_values, maps) are imported when a network is looked
+at, so that count models do without it. A probe only reads: a model gives the same numbers before and after.
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Protocol, runtime_checkable
 
 from nextword.core.errors import ConfigError
-from nextword.probe.seen import Seen
+from nextword.probe.result import ProbeResult
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import Subject
 
@@ -27,11 +27,11 @@ class Alignment:
     needs = "translation runs"
 
     def fits(self, subject: Subject) -> bool:
-        """Only models that read a source and can tell how much of it each word takes."""
+        """Accept models that read a source and can tell how much of it each token takes."""
         return isinstance(subject.model, Aligned)
 
-    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
-        """A language model reads no source."""
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
+        """Refuse: a language model reads no source."""
         raise ConfigError(
             f"'alignment' is for translation runs, and '{subject.name}' is a {subject.described}"
         )

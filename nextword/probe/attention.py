@@ -12,10 +12,10 @@ import numpy as np
 
 from nextword.drawing.heat import Names, heat, thumbnails
 from nextword.drawing.page import Table
-from nextword.probe.looking import check_layer
-from nextword.probe.seen import Picture, Seen
+from nextword.probe.result import Figure, ProbeResult
+from nextword.probe.selection import check_layer
 from nextword.probe.settings import ProbeSettings
-from nextword.probe.subject import Subject, Words
+from nextword.probe.subject import Subject, TokenRow
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _TOKENS = 40
@@ -29,15 +29,15 @@ class OfAttention:
     needs = "Transformers"
 
     def fits(self, subject: Subject) -> bool:
-        """Blocks that mix by attention."""
+        """Accept networks whose blocks mix by attention."""
         if subject.kind != "transformer":
             return False
         from nextword.probe import maps  # needs torch
 
         return maps.has_attention(subject.network)
 
-    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
-        """All maps small, and one large: the one asked for, or the one that looks farthest."""
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
+        """Draw all maps small, and one large: the one asked for, or the one that looks farthest."""
         from nextword.probe import maps  # needs torch
 
         limit = min(settings.tokens or _TOKENS, subject.network.window)
@@ -49,7 +49,7 @@ class OfAttention:
         head = check_layer(settings.head, weights.shape[1], "head")
         if layer < 0 or head < 0:
             layer, head = _farthest(facts["distance"], layer, head)
-        return Seen(
+        return ProbeResult(
             "attention", subject.name, f"What the tokens look at: {subject.name}",
             _sentence(facts, found.gap),
             'MAUSAM "Transformer Language Model"', {"weights_LNTS": weights, **facts},
@@ -59,7 +59,7 @@ class OfAttention:
 
 
 def habits(weights_LNTS: Array) -> dict[str, Array]:
-    """What each head does on average: how far it looks, how sharply, how much of it at the words near by."""
+    """Describe each head on average: how far it looks, how sharply, how much at the words near by."""
     T = weights_LNTS.shape[2]
     back_TS = np.maximum(np.arange(T)[:, None] - np.arange(T), 0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -76,7 +76,7 @@ def habits(weights_LNTS: Array) -> dict[str, Array]:
 
 
 def _farthest(distance_LN: Array, layer: int, head: int) -> tuple[int, int]:
-    """The head that looks farthest back, within the layer or head that was named."""
+    """Return the head that looks farthest back, within the layer or head that was named."""
     chosen = distance_LN.copy()
     chosen[[place for place in range(len(chosen)) if layer not in (place, -1)]] = -1
     chosen[:, [place for place in range(chosen.shape[1]) if head not in (place, -1)]] = -1
@@ -85,7 +85,7 @@ def _farthest(distance_LN: Array, layer: int, head: int) -> tuple[int, int]:
 
 
 def _sentence(facts: dict[str, Array], gap: float) -> str:
-    told = []
+    summary = []
     for name, phrase in (
         ("previous", "at the token before"),
         ("first", "at the first token"),
@@ -93,24 +93,26 @@ def _sentence(facts: dict[str, Array], gap: float) -> str:
     ):
         place = np.unravel_index(int(np.argmax(facts[name])), facts[name].shape)
         share = 100 * float(facts[name][place])
-        told.append(f"head {place[1] + 1} of layer {place[0] + 1} looks most {phrase} ({share:.0f} %)")
-    return f"{'; '.join(told)}. What these weights give differs from the layers' output by {gap:.1g} at most."
+        summary.append(f"head {place[1] + 1} of layer {place[0] + 1} looks most {phrase} ({share:.0f} %)")
+    return (
+        f"{'; '.join(summary)}. What these weights give differs from the layers' output by {gap:.1g} at most."
+    )
 
 
-def _all(weights_LNTS: Array) -> Picture:
+def _all(weights_LNTS: Array) -> Figure:
     small = [[head[:_SMALL, :_SMALL] for head in layer] for layer in weights_LNTS]
     title = "Every layer and head: each row is a token, each column what it looks at"
-    return Picture(
+    return Figure(
         title, thumbnails(small, title, "layer", "head", "share of the attention"),
         f"The first {min(_SMALL, weights_LNTS.shape[2])} tokens, from the upper left. The diagonal is "
         "the token itself; a line beside it the one before; a column on the left the first one.",
     )  # fmt: skip
 
 
-def _one(weights_TS: Array, row: Words, layer: int, head: int) -> Picture:
+def _one(weights_TS: Array, row: TokenRow, layer: int, head: int) -> Figure:
     seen = np.where(np.tri(len(weights_TS), dtype=bool), weights_TS, np.nan)
     title = f"Layer {layer + 1}, head {head + 1}: what each token looks at"
-    return Picture(
+    return Figure(
         title,
         heat(seen, Names("token that looks", row.labels), Names("token that is looked at", row.labels), title,
              "share of the attention", (0.0, 1.0)),

@@ -16,7 +16,7 @@ from nextword.decode.settings import DecodeSettings
 from nextword.drawing.page import Table
 from nextword.drawing.tree import Node, tree
 from nextword.models.distributions import as_numpy
-from nextword.probe.seen import Picture, Seen
+from nextword.probe.result import Figure, ProbeResult
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import NEWLINE, Quiet, Subject
 
@@ -31,10 +31,10 @@ class OfBeam:
     needs = "models that give probabilities"
 
     def fits(self, subject: Subject) -> bool:
-        """Every model on the contract."""
+        """Accept every model that gives probabilities."""
         return is_probability(subject.model)
 
-    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
         """Search from the prompt, and draw what was kept."""
         prompt = subject.given or ""
         shown = prompt if len(prompt) <= _PROMPT else "…" + prompt[-_PROMPT:]
@@ -54,7 +54,7 @@ class OfBeam:
         )
         title = f"A beam search of {settings.beam_size}: {subject.name}"
         best = f"'{text}'" if (text := texts[0].text.strip()) else "empty: it ends at once"
-        return Seen(
+        return ProbeResult(
             "beam", subject.name, title,
             f"After '{shown}' the best of {len(texts)} finished texts is {best} (log p "
             f"{texts[0].logprob:.2f}); "
@@ -65,7 +65,7 @@ class OfBeam:
                 "logp_N": np.array(logps),
             },
             {"N": [node.text for node in nodes]},
-            (Picture(
+            (Figure(
                 "The tree of the search: every token that was kept, with its probability",
                 tree(nodes, shown or "<s>", title, "step"),
                 "From left to right, one token a step; the number below a token is its probability "
@@ -86,18 +86,18 @@ class Watched(Quiet):
         self._rows: list[int] | None = None
 
     def next(self, state: State) -> Array:
-        """What comes first."""
+        """Note the first distribution."""
         found = self.model.next(state)
         self.logps.append(as_numpy(found, np.float64))
         return found
 
     def reorder(self, state: State, rows_B: Array) -> State:
-        """Which rows go on."""
+        """Note which rows continue."""
         self._rows = [int(row) for row in rows_B]
         return self.model.reorder(state, rows_B)
 
     def step(self, ids_B: Array, state: State) -> tuple[Array, State]:
-        """Which words they read."""
+        """Note which tokens they read."""
         words = [int(word) for word in ids_B]
         self.steps.append((self._rows if self._rows is not None else list(range(len(words))), words))
         self._rows = None
@@ -109,7 +109,7 @@ class Watched(Quiet):
 def nodes_of(
     subject: Subject, watched: Watched, texts: list[Generated]
 ) -> tuple[list[Node], list[int], list[float]]:
-    """All words that were kept, parents first, and the last words of the finished texts."""
+    """Return all words that were kept, parents first, and the last words of the finished texts."""
     paths: dict[tuple[int, ...], float] = {}  # every kept way, and log p of its last word
     rows: list[tuple[int, ...]] = [()]
     for step, (parents, words) in enumerate(watched.steps):

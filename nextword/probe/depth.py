@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, lines
 from nextword.probe.gradients import KINDS
-from nextword.probe.seen import Picture, Seen
+from nextword.probe.result import Figure, ProbeResult
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import Subject
 
@@ -28,11 +28,11 @@ class Depth:
     needs = "neural networks"
 
     def fits(self, subject: Subject) -> bool:
-        """Any of our networks."""
+        """Accept any network of ours."""
         return subject.kind in KINDS
 
-    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
-        """One network, or two in one picture."""
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
+        """Show one network, or two in one picture."""
         from nextword.probe import distances  # needs torch
 
         tokens = settings.tokens or _TOKENS
@@ -43,7 +43,7 @@ class Depth:
             other = distances.by_depth(against.network, against.row(tokens).ids_T)
             arrays |= {"against_activations_L": other.activations_L, "against_weights_L": other.weights_L}
             found.append((against.name, other))
-        return Seen(
+        return ProbeResult(
             "depth", subject.name, f"The gradient by depth: {subject.name}", _sentence(own),
             'IITD-2 "Is Vanishing/Exploding Gradient Just an RNN Problem?"', arrays, {"L": own.layers},
             (_picture(found),),
@@ -59,7 +59,7 @@ def _sentence(own: Depths) -> str:
     )
 
 
-def _picture(found: list[tuple[str, Depths]]) -> Picture:
+def _picture(found: list[tuple[str, Depths]]) -> Figure:
     curves, rows = [], []
     is_pair = len(found) > 1
     for name, each in found:
@@ -71,7 +71,7 @@ def _picture(found: list[tuple[str, Depths]]) -> Picture:
     longest = max((each.layers for _, each in found), key=len)
     x = Axis("layer, from the words up", names=tuple((float(i), name) for i, name in enumerate(longest)))
     heads = (*(("run",) if is_pair else ()), "layer", "‖d loss / d numbers‖", "‖d loss / d weights‖")
-    return Picture(
+    return Figure(
         "Gradient norm by layer",
         lines(curves, "Gradient norm by layer", x, Axis("gradient norm of a layer", log=True)),
         "How strongly the loss depends on each layer's numbers (of one position, the mean over the "

@@ -48,29 +48,42 @@ class Depths:
 
 
 def by_distance(network: Network, ids_T: Array, distance: int = 100, places: int = 16) -> Distances:
-    """The norms at evenly spread places of a text that begins with START."""
+    """Return the norms at evenly spread places of a text that begins with START."""
     most = min(distance, len(ids_T) - 1, *((network.context,) if network.context is not None else ()))
     count = min(places, len(ids_T) - most)
     places_P = np.unique(np.linspace(most, len(ids_T) - 1, count).round().astype(np.int64))
     ids = torch.as_tensor(ids_T, device=network.device)
     rows_PK = torch.stack([ids[place - most : place] for place in places_P.tolist()])
     state = _before(network, ids, places_P - most)
+    sites, norm_SPK = of_rows(network, rows_PK, ids[torch.as_tensor(places_P)], state)
+    return Distances(sites, norm_SPK, places_P)
+
+
+def of_rows(
+    network: Network, rows_PK: Tensor, targets_P: Tensor, state: Any = None
+) -> tuple[tuple[str, ...], Array]:
+    """Return ``norm_SPK`` of the loss of each row's target, by layer and distance, the nearest word first.
+
+    ``state``: what a recurrent network read before the rows; without it only the words' own vectors are
+    looked at. What stands outside a window has norm 0. The weights' gradients are left alone.
+    """
     with torch.enable_grad():
-        done = passes.run(network, rows_PK, state)
-        loss = passes.losses(network, done.features_BTD[:, -1], ids[torch.as_tensor(places_P)])
+        done = passes.run(network, rows_PK[:, -(network.context or 0) :], state)
+        loss = passes.losses(network, done.features_BTD[:, -1], targets_P)
         sites = done.sites if state is not None or isinstance(network, TransformerNetwork) else done.sites[:1]
         tensors = [tensor for site in sites for tensor in site.tensors]
         found = list(torch.autograd.grad(loss, tensors, allow_unused=True))
-    norms = []
-    for site in sites:
+    norm_SPK = np.zeros((len(sites), *rows_PK.shape))
+    for norm_PK, site in zip(norm_SPK, sites, strict=True):
         own = [found.pop(0) for _ in site.tensors]
-        norms.append(site.gather(own).norm(dim=-1)[:, -most:].flip(1).double().cpu().numpy())
-    return Distances(tuple(site.name for site in sites), np.stack(norms), places_P)
+        near = site.gather(own).norm(dim=-1).flip(1).double().cpu().numpy()[:, : rows_PK.shape[1]]
+        norm_PK[:, : near.shape[1]] = near
+    return tuple(site.name for site in sites), norm_SPK
 
 
 @torch.no_grad()
 def _before(network: Network, ids: Tensor, cuts: Array) -> Any:
-    """What a recurrent network knows where each row begins, a row a cut; others begin with nothing."""
+    """Return a recurrent network's state at the start of each row; other networks start from nothing."""
     if not isinstance(network, RecurrentNetwork):
         return None
     state, read, found = network.start(1), 0, []
@@ -82,7 +95,7 @@ def _before(network: Network, ids: Tensor, cuts: Array) -> Any:
 
 
 def by_depth(network: Network, ids_T: Array) -> Depths:
-    """The norms of the mean loss of a text, layer by layer."""
+    """Return the norms of the mean loss of a text, layer by layer."""
     ids = torch.as_tensor(ids_T, device=network.device)
     if isinstance(network, TransformerNetwork):
         ids = ids[: network.window]
@@ -105,7 +118,7 @@ def by_depth(network: Network, ids_T: Array) -> Depths:
 
 
 def _one_row(network: Network, ids: Tensor) -> tuple[passes.Pass, Tensor]:
-    """Every position of the text predicted: one row, or as many windows as there are positions."""
+    """Predict every position of the text: in one row, or in as many windows as there are positions."""
     if network.context is not None and not isinstance(network, TransformerNetwork):
         C = network.context
         padded = torch.cat([ids.new_full((C - 1,), cast(Any, network).nothing), ids[:-1]])
@@ -114,7 +127,7 @@ def _one_row(network: Network, ids: Tensor) -> tuple[passes.Pass, Tensor]:
 
 
 def _layers(network: Network) -> list[tuple[str, nn.Module]]:
-    """The modules of every depth, the words' vectors first."""
+    """Return the modules of every depth, the words' vectors first."""
     own = cast(Any, network)
     if isinstance(network, TransformerNetwork):
         deep = list(own.stack.blocks)

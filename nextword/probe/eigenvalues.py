@@ -14,8 +14,8 @@ import numpy as np
 from nextword.drawing.page import Table
 from nextword.drawing.plane import plane
 from nextword.drawing.svg import Axis, Guide, Series, lines
-from nextword.probe.looking import check_layer
-from nextword.probe.seen import Picture, Seen
+from nextword.probe.result import Figure, ProbeResult
+from nextword.probe.selection import check_layer
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import Subject
 
@@ -33,15 +33,15 @@ class Eigenvalues:
     needs = "recurrent networks with a matrix from state to state (rnn, lstm, gru, gru-torch)"
 
     def fits(self, subject: Subject) -> bool:
-        """A minGRU has no such matrix."""
+        """Accept recurrent networks with such a matrix, which a minGRU lacks."""
         if subject.kind != "recurrent":
             return False
         from nextword.probe import matrices  # needs torch
 
         return bool(matrices.weights_of(subject.network.layers[0]))
 
-    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
-        """The matrices of one layer (the first, if none is named), and its steps along the text."""
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
+        """Show the matrices of one layer (the first, if none is named), and its steps along the text."""
         from nextword.probe import matrices  # needs torch
 
         network = subject.network
@@ -60,7 +60,7 @@ class Eigenvalues:
             arrays["products_K"] = products(matrices.jacobians(network, row.ids_T, layer))
             parts.append(_along(arrays["products_K"], found[first]))
         title = f"Eigenvalues of layer {layer + 1}: {subject.name}"
-        return Seen(
+        return ProbeResult(
             "eigenvalues", subject.name, title,
             _sentence(first, weights[first], found[first], powers, growth),
             'XMU "The gradient may be a trouble maker"', arrays,
@@ -69,7 +69,7 @@ class Eigenvalues:
 
 
 def powers_of(weight_HH: Array, powers: list[int]) -> Array:
-    """||W^k|| for these k, which rise."""
+    """Return ||W^k|| for these k, which rise."""
     power, at, found = np.eye(len(weight_HH)), 0, []
     for k in powers:
         power = power @ np.linalg.matrix_power(weight_HH, k - at)
@@ -79,7 +79,7 @@ def powers_of(weight_HH: Array, powers: list[int]) -> Array:
 
 
 def norm(matrix: Array) -> float:
-    """The most that a matrix can make of a vector of length 1: its largest singular value."""
+    """Return the most that a matrix can make of a vector of length 1: its largest singular value."""
     largest = float(np.abs(matrix).max(initial=0.0))
     if not np.isfinite(largest) or largest == 0.0:
         return largest if largest == 0.0 else float("inf")
@@ -98,7 +98,7 @@ def norm(matrix: Array) -> float:
 
 
 def products(steps: Iterable[Array]) -> Array:
-    """||J(T) … J(T-k+1)||: what becomes of a gradient that goes back k words from the end of the text."""
+    """Return ||J(T) … J(T-k+1)||: what becomes of a gradient k words back from the end of the text."""
     product, found = None, []
     for step_SS in steps:
         product = step_SS if product is None else product @ step_SS
@@ -107,7 +107,7 @@ def products(steps: Iterable[Array]) -> Array:
 
 
 def departure(weight_HH: Array) -> float:
-    """How far from normal: ||W Wᵀ - Wᵀ W|| / ||W||², 0 for a normal matrix (Henrici 1962)."""
+    """Return the departure from normality: ||W Wᵀ - Wᵀ W|| / ||W||², 0 for a normal matrix (Henrici 1962)."""
     gap = weight_HH @ weight_HH.T - weight_HH.T @ weight_HH
     return float(np.linalg.norm(gap) / max(float(np.linalg.norm(weight_HH)) ** 2, 1e-300))
 
@@ -126,7 +126,7 @@ def _sentence(name: str, weight_HH: Array, values: Array, powers: list[int], gro
     )
 
 
-def _spectrum(found: dict[str, Array], layer: int) -> Picture:
+def _spectrum(found: dict[str, Array], layer: int) -> Figure:
     title = f"Eigenvalues of the matrices from state to state, layer {layer + 1}"
     rows = tuple(
         (
@@ -138,7 +138,7 @@ def _spectrum(found: dict[str, Array], layer: int) -> Picture:
         )
         for name, values in found.items()
     )
-    return Picture(
+    return Figure(
         title,
         plane([(name, values.tolist()) for name, values in found.items()], title),
         "Every point is an eigenvalue λ. Outside the dotted circle |λ| > 1: along it a state, and a "
@@ -148,13 +148,13 @@ def _spectrum(found: dict[str, Array], layer: int) -> Picture:
     )
 
 
-def _grown(name: str, values: Array, powers: list[int], growth: Array) -> Picture:
+def _grown(name: str, values: Array, powers: list[int], growth: Array) -> Figure:
     largest = float(np.abs(values).max())
     norms = tuple((float(k), round(float(y), 5)) for k, y in zip(powers, growth, strict=True))
     rates = tuple((float(k), round(largest**k, 5)) for k in powers)
     rows = tuple((k, float(y), largest**k) for k, y in zip(powers, growth, strict=True))
     title = f"How the powers of '{name}' grow"
-    return Picture(
+    return Figure(
         title,
         lines([Series("‖W^k‖", norms), Series("|λ|max^k", rates)], title, Axis("power k, in steps", log=True),
               Axis("largest growth of a vector", log=True)),
@@ -165,14 +165,14 @@ def _grown(name: str, values: Array, powers: list[int], growth: Array) -> Pictur
     )  # fmt: skip
 
 
-def _beyond(name: str, values: Array, powers: list[int], growth: Array) -> Picture:
-    """What a matrix that is not normal does before its eigenvalues have their way."""
+def _beyond(name: str, values: Array, powers: list[int], growth: Array) -> Figure:
+    """Draw the transient growth of a matrix that is not normal."""
     largest = max(float(np.abs(values).max()), 1e-300)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         beyond = growth / largest ** np.array(powers, dtype=np.float64)
     points = tuple((float(k), round(float(y), 5)) for k, y in zip(powers, beyond, strict=True))
     title = f"Transient growth: how far the powers of '{name}' go beyond their eigenvalue"
-    return Picture(
+    return Figure(
         title,
         lines([Series("‖W^k‖ / |λ|max^k", points)], title, Axis("power k, in steps", log=True),
               Axis("times what |λ|max alone says", zero=True), [Guide(1.0, "a normal matrix")]),
@@ -182,13 +182,13 @@ def _beyond(name: str, values: Array, powers: list[int], growth: Array) -> Pictu
     )  # fmt: skip
 
 
-def _along(products_K: Array, values: Array) -> Picture:
+def _along(products_K: Array, values: Array) -> Figure:
     largest = float(np.abs(values).max())
     points = tuple((float(k), float(y)) for k, y in enumerate(products_K, start=1))
     rates = tuple((float(k), largest**k) for k in range(1, len(products_K) + 1))
     rows = tuple((k, float(y), largest**k) for k, y in enumerate(products_K.tolist(), start=1))
     title = "What the steps make of a gradient along the text"
-    return Picture(
+    return Figure(
         title,
         lines([Series("‖J(t) … J(t-k+1)‖", points), Series("|λ|max^k of W", rates)], title,
               Axis("steps back k, from the end of the text"), Axis("largest growth of a gradient", log=True)),

@@ -15,7 +15,7 @@ from nextword.drawing.page import Table
 from nextword.drawing.svg import RIGHT, TOP, WIDTH, Axis, Series, scatter
 from nextword.models.distributions import as_numpy
 from nextword.probe import vectors
-from nextword.probe.seen import Picture, Seen
+from nextword.probe.result import Figure, ProbeResult
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import SPACE, Subject, joined
 
@@ -34,11 +34,11 @@ class Embeddings:
     needs = "neural networks"
 
     def fits(self, subject: Subject) -> bool:
-        """Networks that look words up in our matrix."""
+        """Accept networks that look words up in our matrix."""
         return hasattr(getattr(subject.network, "embedding", None), "weight_VE")
 
-    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
-        """The most frequent words of the text, and what lies near them."""
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
+        """Show the most frequent words of the text, and what lies near them."""
         vectors_VE = as_numpy(subject.network.embedding.weight_VE, np.float64)[: subject.tokenizer.vocab_size]
         asked_Q = frequent(subject, settings.tokens or _TOKENS, settings.words)
         near_QK, cosine_QK = vectors.neighbours(vectors_VE, asked_Q, settings.neighbours, len(SPECIALS))
@@ -56,7 +56,7 @@ class Embeddings:
             else ""
         )
         picture, points_V2 = _map(subject, vectors_VE, asked_Q, near_QK)
-        return Seen(
+        return ProbeResult(
             "embeddings", subject.name, f"Words as vectors: {subject.name}",
             f"{len(vectors_VE):,} words have vectors of {vectors_VE.shape[1]} numbers; {first}.",
             'IITD-1 "A Fixed-window Neural Language Model"',
@@ -67,7 +67,7 @@ class Embeddings:
 
 
 def frequent(subject: Subject, tokens: int, count: int) -> Array:
-    """The most frequent words of the text that have letters; any words where none has."""
+    """Return the most frequent words of the text that have letters; any words where none has."""
     ids_T = joined(subject.rows(tokens)).ids_T
     words, times = np.unique(ids_T[ids_T >= len(SPECIALS)], return_counts=True)
     order = words[np.lexsort((words, -times))]
@@ -76,11 +76,11 @@ def frequent(subject: Subject, tokens: int, count: int) -> Array:
 
 
 def name(subject: Subject, index: int) -> str:
-    """A word as it stands in a list; a space within it is seen."""
+    """Show a word as in a list, with visible spaces."""
     return subject.tokenizer.piece(int(index)).replace(" ", SPACE).replace("\n", "⏎").replace("\t", "→")
 
 
-def _map(subject: Subject, vectors_VE: Array, asked_Q: Array, near_QK: Array) -> tuple[Picture, Array]:
+def _map(subject: Subject, vectors_VE: Array, asked_Q: Array, near_QK: Array) -> tuple[Figure, Array]:
     real_VE = vectors_VE[len(SPECIALS) :]
     mean_E, axes_E2, shares = vectors.plane(real_VE[:_FITTED] if len(real_VE) else vectors_VE)
     points_V2 = (vectors_VE - mean_E) @ axes_E2
@@ -99,7 +99,7 @@ def _map(subject: Subject, vectors_VE: Array, asked_Q: Array, near_QK: Array) ->
         for place, share in zip(("first", "second"), shares.tolist(), strict=True)
     )
     svg = scatter(series, "A map of the words' vectors", x, y).removesuffix("</svg>") + _legend() + "</svg>"
-    return Picture(
+    return Figure(
         "A map of the words' vectors", svg,
         "Words of the text (orange) and their nearest neighbours (blue) among other words (grey), in "
         "the plane in which "
@@ -108,7 +108,7 @@ def _map(subject: Subject, vectors_VE: Array, asked_Q: Array, near_QK: Array) ->
 
 
 def _legend() -> str:
-    """What the marks mean, beside the map."""
+    """Draw a legend beside the map."""
     kinds = ((1, "words of the text"), (0, "their nearest words"), (6, "other words"))
     return "".join(
         cell(x := WIDTH - RIGHT + 14, y := TOP + 8 + 20 * row, 9, 9, f"fill:var(--c{look})")

@@ -21,9 +21,9 @@ from nextword.models.distributions import as_numpy
 from nextword.ngram.model import NgramModel
 from nextword.ngram.unbounded import UnboundedModel
 from nextword.probe.recount import FREQUENCIES, Counted, Recounter, followers
-from nextword.probe.seen import Picture, Seen, row_of
+from nextword.probe.result import Figure, ProbeResult, row_of
 from nextword.probe.settings import ProbeSettings
-from nextword.probe.subject import Subject, Words, joined
+from nextword.probe.subject import Subject, TokenRow, joined
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _TOKENS = 60
@@ -31,7 +31,7 @@ _SLIDE = 'XMU "Sparsity problems of n-gram models"'
 
 
 @dataclass(frozen=True)
-class Source:
+class EvidenceSource:
     """Where the probability of one word comes from."""
 
     word: str
@@ -53,11 +53,11 @@ class OfEvidence:
     needs = "count models and mixtures (ngram, unbounded, mixture)"
 
     def fits(self, subject: Subject) -> bool:
-        """Whatever has counts, and mixtures of anything."""
+        """Accept whatever has counts, and mixtures of anything."""
         return isinstance(subject.model, NgramModel | UnboundedModel | Mixture)
 
-    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
-        """Word by word."""
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
+        """Show it word by word."""
         tokens = settings.tokens or _TOKENS
         if isinstance(subject.model, Mixture):
             return _shares(subject, tokens)
@@ -68,14 +68,14 @@ class OfEvidence:
         return _seen(subject, rows, found)
 
 
-def sources(subject: Subject, rows: list[Words]) -> list[list[Source]]:
-    """Of every word of some rows that begin with START."""
+def sources(subject: Subject, rows: list[TokenRow]) -> list[list[EvidenceSource]]:
+    """Find the source of every word of some rows that begin with START."""
     assert isinstance(subject.model, NgramModel)
     recounter = Recounter(subject.model, subject.facts.get("tokens"), subject.facts.get("settings"))
     return [_row(recounter, row) for row in rows]
 
 
-def _row(recounter: Recounter, row: Words) -> list[Source]:
+def _row(recounter: Recounter, row: TokenRow) -> list[EvidenceSource]:
     model = recounter.model
     state, found = model.start(1), []
     for t in range(1, len(row)):
@@ -84,8 +84,8 @@ def _row(recounter: Recounter, row: Words) -> list[Source]:
     return found
 
 
-def _source(recounter: Recounter, row: Words, t: int, state: Any) -> Source:
-    """From the longest context seen with the word; those that were seen without it give their weights."""
+def _source(recounter: Recounter, row: TokenRow, t: int, state: Any) -> EvidenceSource:
+    """Take the longest context seen with the word; those seen without it give their weights."""
     model, word = recounter.model, int(row.ids_T[t])
     p = float(np.exp(model.score(row.ids_T[None, t : t + 1], np.array([1]), state)[0][0, 0]))
     weight, skipped = 1.0, 0
@@ -98,14 +98,18 @@ def _source(recounter: Recounter, row: Words, t: int, state: Any) -> Source:
         if len(place):
             count, total, taken = _at(recounter.count(row.ids_T[t - length : t]), int(place[0]))
             context, kinds = " ".join(row.labels[t - length : t]), len(words_F)
-            return Source(row.labels[t], p, length + 1, context, count, total, kinds, taken, weight, skipped)
+            return EvidenceSource(
+                row.labels[t], p, length + 1, context, count, total, kinds, taken, weight, skipped
+            )
         weight, skipped = weight * gamma, skipped + 1
     count = recounter.frequency([word]) if model.smoothing in FREQUENCIES else None
-    return Source(row.labels[t], p, 1, "", count, recounter.tokens, model.vocab_size, None, weight, skipped)
+    return EvidenceSource(
+        row.labels[t], p, 1, "", count, recounter.tokens, model.vocab_size, None, weight, skipped
+    )
 
 
 def _lengths(model: NgramModel, t: int) -> list[int]:
-    """The contexts that are asked, the longest first; some smoothings ask the whole one only."""
+    """Return the contexts that are asked, the longest first; some smoothings ask the whole one only."""
     longest = min(t, model.order - 1)
     if model.trie.fallback == "shorter":
         return list(range(longest, 0, -1))
@@ -118,7 +122,7 @@ def _at(counted: Counted | None, place: int) -> tuple[int | None, int | None, fl
     return int(counted.counts_F[place]), counted.total, float(counted.discounts_F[place])
 
 
-def _seen(subject: Subject, rows: list[Words], found: list[Source]) -> Seen:
+def _seen(subject: Subject, rows: list[TokenRow], found: list[EvidenceSource]) -> ProbeResult:
     assert isinstance(subject.model, NgramModel)
     orders = np.array([source.order for source in found])
     text = joined(rows)
@@ -146,7 +150,7 @@ def _seen(subject: Subject, rows: list[Words], found: list[Source]) -> Seen:
         if is_adjusted
         else ""
     )
-    picture = Picture(
+    picture = Figure(
         title,
         coloured(pieces, orders.tolist(), title, f"words of the n-gram (1 … {most})", (0.0, float(most))),
         f"The redder a word, the longer the n-gram that was seen in training and gave its "
@@ -163,7 +167,7 @@ def _seen(subject: Subject, rows: list[Words], found: list[Source]) -> Seen:
         "total_N": np.array([np.nan if each.total is None else each.total for each in found]),
     }  # fmt: skip
     backed = int((np.array([each.skipped for each in found]) > 0).sum())
-    return Seen(
+    return ProbeResult(
         "evidence", subject.name, f"The evidence behind each word: {subject.name}",
         f"The mean order is {orders.mean():.2f} of {subject.model.order} ({subject.model.smoothing}); "
         f"{backed} of "
@@ -172,8 +176,8 @@ def _seen(subject: Subject, rows: list[Words], found: list[Source]) -> Seen:
     )  # fmt: skip
 
 
-def _matches(subject: Subject, model: UnboundedModel, tokens: int) -> Seen:
-    """The longest match in the training text before every word."""
+def _matches(subject: Subject, model: UnboundedModel, tokens: int) -> ProbeResult:
+    """Return the longest match in the training text before every word."""
     text = joined(subject.rows(tokens))
     found = model.match_packed(text.ids_T)
     keep = text.ids_T != START
@@ -187,12 +191,12 @@ def _matches(subject: Subject, model: UnboundedModel, tokens: int) -> Seen:
         for label, p, n, hit, total, d in zip(labels, logp, lengths, hits, totals, D, strict=True)
     )
     title = "How many words before each word stand in the training text, too"
-    picture = Picture(
+    picture = Figure(
         title, coloured(pieces, lengths.tolist(), title, "words of the longest match"),
         "The redder a word, the longer the piece of training text that the words before it repeat.",
         Table(("word", "p", "match, words", "followed by it", "of", "discount"), rows),
     )  # fmt: skip
-    return Seen(
+    return ProbeResult(
         "evidence", subject.name, f"The evidence behind each word: {subject.name}",
         f"The words before a word repeat {lengths.mean():.2f} words of the training text on average, "
         f"{int(lengths.max())} at most; in {100 * (hits > 0).mean():.0f} % of the places the word had "
@@ -203,7 +207,7 @@ def _matches(subject: Subject, model: UnboundedModel, tokens: int) -> Seen:
 
 
 def shares(subject: Subject, tokens: int) -> tuple[list[str], Array, Array]:
-    """The words, log p of each by every part, and the share that each part has in the mixture's p."""
+    """Return the words, log p of each by every part, and the share that each part has in the mixture's p."""
     assert isinstance(subject.model, Mixture)
     text = subject.text(tokens)
     scored: list[Array] = []
@@ -221,13 +225,13 @@ def shares(subject: Subject, tokens: int) -> tuple[list[str], Array, Array]:
     return labels[:count], logp_KN, share_KN
 
 
-def _logp(subject: Subject, row: Words) -> Array:
-    """log p of every word of a row after its START."""
+def _logp(subject: Subject, row: TokenRow) -> Array:
+    """Return log p of every word of a row after its START."""
     logp = subject.model.score(row.ids_T[None, 1:], np.array([len(row) - 1]))[0]
     return as_numpy(logp, np.float64)[0]
 
 
-def _shares(subject: Subject, tokens: int) -> Seen:
+def _shares(subject: Subject, tokens: int) -> ProbeResult:
     labels, logp_KN, share_KN = shares(subject, tokens)
     assert isinstance(subject.model, Mixture)
     weights = subject.model.weights
@@ -244,7 +248,7 @@ def _shares(subject: Subject, tokens: int) -> Seen:
         *(f"share of {name}" for name in names),
         *(f"p of {part.described}" for part in subject.parts()),
     )
-    picture = Picture(
+    picture = Figure(
         title,
         heat(share_KN[:, :shown], Names("part", names), Names("token that is predicted", labels[:shown]),
              title, "share of the mixture's probability", (0.0, 1.0)),
@@ -252,12 +256,12 @@ def _shares(subject: Subject, tokens: int) -> Seen:
         f"probability is its. The first {shown} of {len(labels)} tokens.",
         Table(heads, rows),
     )  # fmt: skip
-    told = ", ".join(
+    summary = ", ".join(
         f"{name}: {100 * share:.0f} %" for name, share in zip(names, share_KN.mean(axis=1), strict=True)
     )
-    return Seen(
+    return ProbeResult(
         "evidence", subject.name, f"The parts behind each word: {subject.name}",
-        f"The mean share of each part: {told}.",
+        f"The mean share of each part: {summary}.",
         _SLIDE, {"logp_KN": logp_KN, "share_KN": share_KN, "weights_K": np.asarray(weights)},
         {"K": names, "N": labels}, (picture,),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What can be told of a text at every token without any model: quotes, lines, sentences, kinds of letters.
+"""Features of a text at every token that need no model: quotes, lines, sentences, kinds of letters.
 
 Karpathy et al. 2015 found units that follow such things. A feature at a token is of the text up to its end.
 """
@@ -17,7 +17,7 @@ KINDS = ("space", "small letter", "capital", "letter", "digit", "mark", "none")
 
 
 def numbers(pieces: Sequence[str]) -> dict[str, Array]:
-    """Features that are numbers, by name; those that never change are left out."""
+    """Compute features that are numbers, by name; those that never change are left out."""
     rows = {
         "inside quotes": [], "inside brackets": [], "position in the line": [], "position in the word": [],
         "words of the sentence": [], "capital letter": [], "white space": [], "end of a sentence": [],
@@ -44,7 +44,7 @@ def numbers(pieces: Sequence[str]) -> dict[str, Array]:
 
 
 def kinds(pieces: Sequence[str]) -> Array:
-    """The kind of each token's last character: a place in `KINDS`."""
+    """Return the kind of each token's last character: a place in `KINDS`."""
     return np.array([KINDS.index(_kind(piece[-1:])) for piece in pieces], dtype=np.int64)
 
 
@@ -63,7 +63,7 @@ def _kind(character: str) -> str:
 
 
 def classes(pieces: Sequence[str]) -> dict[str, Array]:
-    """Features as classes: kinds of tokens near and far, yes or no, and thirds of numbers."""
+    """Compute features as classes: kinds of tokens near and far, yes or no, and thirds of numbers."""
     kind_T = kinds(pieces)
     found = {"kind of this token": kind_T}
     for back in (1, 4):

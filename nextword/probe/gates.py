@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from nextword.core.bits import NATS_PER_BIT
 from nextword.core.catalog import unknown
 from nextword.core.errors import ConfigError, DataError
 from nextword.drawing.heat import Names, heat
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Guide, Series, lines
-from nextword.probe.looking import check_layer
-from nextword.probe.seen import Picture, Seen, row_of
+from nextword.probe.result import Figure, ProbeResult, row_of
+from nextword.probe.selection import check_layer
 from nextword.probe.settings import ProbeSettings
-from nextword.probe.subject import Subject, Words
+from nextword.probe.subject import Subject, TokenRow
 
 Array = np.ndarray[Any, np.dtype[Any]]
 OPEN, CLOSED = 0.9, 0.1
@@ -34,45 +35,47 @@ class OfGates:
     needs = "networks with gates (lstm, gru, gru-torch, mingru)"
 
     def fits(self, subject: Subject) -> bool:
-        """Recurrent cells that have any."""
+        """Accept recurrent cells that have gates."""
         if subject.kind != "recurrent":
             return False
-        from nextword.probe import held  # needs torch
+        from nextword.probe import gate_values  # needs torch
 
-        return bool(held.gates_of(subject.network))
+        return bool(gate_values.gates_of(subject.network))
 
-    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
-        """The gates as they are, or what follows where they are set by hand."""
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
+        """Show the gates as they are, or what follows when they are set by hand."""
         if settings.set_gate:
             return _by_hand(subject, settings)
-        from nextword.probe import held  # needs torch
+        from nextword.probe import gate_values  # needs torch
 
         row = subject.row(settings.tokens or _TOKENS)
         layer = check_layer(settings.layer, len(subject.network.layers))
-        found = held.openness(subject.network, row.ids_T)
-        parts: list[Picture | Table] = [_over_time(found, row), _kinds(found)]
+        found = gate_values.openness(subject.network, row.ids_T)
+        parts: list[Figure | Table] = [_over_time(found, row), _kinds(found)]
         if layer >= 0:
             parts += [_units(found, name, layer, row) for name in found]
         arrays = {f"{name}_LTH": values for name, values in found.items()}
-        return Seen(
+        return ProbeResult(
             "gates", subject.name, f"How open the gates are: {subject.name}", _sentence(found),
             'IITD-2 "LSTM"', arrays, {"T": row.labels}, tuple(parts),
         )  # fmt: skip
 
 
 def _sentence(found: dict[str, Array]) -> str:
-    told = [f"{name} {100 * values.mean():.0f} %" for name, values in found.items()]
+    summary = [f"{name} {100 * values.mean():.0f} %" for name, values in found.items()]
     widest = max(found, key=lambda name: float(found[name].mean(axis=2).std()))
-    return f"Open on average: {', '.join(told)}; the one that changes most from token to token is {widest}."
+    return (
+        f"Open on average: {', '.join(summary)}; the one that changes most from token to token is {widest}."
+    )
 
 
-def _over_time(found: dict[str, Array], row: Words) -> Picture:
+def _over_time(found: dict[str, Array], row: TokenRow) -> Figure:
     layers = len(next(iter(found.values())))
     names = [f"layer {depth + 1}: {name}" for depth in range(layers) for name in found]
     mean_RT = np.stack([found[name][depth].mean(axis=1) for depth in range(layers) for name in found])
     rows = tuple(map(row_of, row.labels, mean_RT.T.round(3).tolist()))
     shown = row.first(_SHOWN)
-    return Picture(
+    return Figure(
         "Openness of the gates, token by token",
         heat(mean_RT[:, :_SHOWN], Names("gate", names), Names("token that is read", shown.labels),
              "Openness of the gates, token by token", "mean over the units (0 closed, 1 open)", (0.0, 1.0)),
@@ -98,12 +101,12 @@ def _kinds(found: dict[str, Array]) -> Table:
     return Table(heads, tuple(sorted(rows)))
 
 
-def _units(found: dict[str, Array], name: str, layer: int, row: Words) -> Picture:
-    """The units of one gate that move most."""
+def _units(found: dict[str, Array], name: str, layer: int, row: TokenRow) -> Figure:
+    """Return the units of one gate that move most."""
     values_TH = found[name][layer]
     most = np.sort(np.argsort(-values_TH.std(axis=0))[:_UNITS])
     title = f"Layer {layer + 1}, {name} gate: the {len(most)} units that move most"
-    return Picture(
+    return Figure(
         title,
         heat(values_TH[:_SHOWN, most].T, Names("unit", [str(unit + 1) for unit in most]),
              Names("token that is read", row.first(_SHOWN).labels), title, "openness (0 closed, 1 open)",
@@ -112,7 +115,7 @@ def _units(found: dict[str, Array], name: str, layer: int, row: Words) -> Pictur
 
 
 def parse(text: str, allowed: list[str]) -> dict[str, float]:
-    """``forget=1,input=0`` as numbers from 0 to 1."""
+    """Parse ``forget=1,input=0`` into numbers from 0 to 1."""
     found: dict[str, float] = {}
     for part in text.split(","):
         name, equals, value = (each.strip() for each in part.partition("="))
@@ -127,10 +130,10 @@ def parse(text: str, allowed: list[str]) -> dict[str, float]:
     return found
 
 
-def _by_hand(subject: Subject, settings: ProbeSettings) -> Seen:
-    from nextword.probe import held  # needs torch
+def _by_hand(subject: Subject, settings: ProbeSettings) -> ProbeResult:
+    from nextword.probe import gate_values  # needs torch
 
-    fixed = parse(settings.set_gate, held.gates_of(subject.network))
+    fixed = parse(settings.set_gate, gate_values.gates_of(subject.network))
     count = len(subject.network.layers)
     chosen = check_layer(settings.layer, count)
     layers = range(count) if chosen < 0 else [chosen]
@@ -140,15 +143,15 @@ def _by_hand(subject: Subject, settings: ProbeSettings) -> Seen:
             "the text has fewer than three words, so no gate can be set in its middle; give more --text"
         )
     since = (len(row) - 1) // 2
-    found = held.hold(subject.network, row.ids_T, fixed, list(layers), since)
+    found = gate_values.clamp(subject.network, row.ids_T, fixed, list(layers), since)
     named = ", ".join(f"{name} = {value:g}" for name, value in fixed.items())
     arrays = {
-        "nats_T": found.nats_T, "held_T": found.held_T, "change_LT": found.change_LT,
-        "held_change_LT": found.held_change_LT,
+        "nats_T": found.nats_T, "held_T": found.clamped_T, "change_LT": found.change_LT,
+        "held_change_LT": found.clamped_change_LT,
     }  # fmt: skip
     depth = layers[0]
     title = f"Gates set by hand ({named}): {subject.name}"
-    return Seen(
+    return ProbeResult(
         "gates", subject.name, title, _outcome(found, since, layers, named),
         'IITD-2 "How Does LSTM Solve Vanishing Gradients?"', arrays, {"T": row.labels[1:]},
         (_moved(found, row, since, depth), _cost(found, row, since)),
@@ -156,8 +159,8 @@ def _by_hand(subject: Subject, settings: ProbeSettings) -> Seen:
 
 
 def _outcome(found: Any, since: int, layers: Any, named: str) -> str:
-    most = float(found.held_change_LT[list(layers), since:].max())
-    before, after = (np.exp(each[since:].mean()) for each in (found.nats_T, found.held_T))
+    most = float(found.clamped_change_LT[list(layers), since:].max())
+    before, after = (np.exp(each[since:].mean()) for each in (found.nats_T, found.clamped_T))
     memory = (
         "the memory stays exactly as it was"
         if most == 0.0
@@ -169,11 +172,13 @@ def _outcome(found: Any, since: int, layers: Any, named: str) -> str:
     )
 
 
-def _moved(found: Any, row: Words, since: int, depth: int) -> Picture:
-    free, held = found.change_LT[depth], found.held_change_LT[depth]
-    points = [tuple((float(t), float(y)) for t, y in enumerate(values, start=1)) for values in (free, held)]
-    rows = tuple(zip(row.labels[:-1], free.tolist(), held.tolist(), strict=True))
-    return Picture(
+def _moved(found: Any, row: TokenRow, since: int, depth: int) -> Figure:
+    free, clamped = found.change_LT[depth], found.clamped_change_LT[depth]
+    points = [
+        tuple((float(t), float(y)) for t, y in enumerate(values, start=1)) for values in (free, clamped)
+    ]
+    rows = tuple(zip(row.labels[:-1], free.tolist(), clamped.tolist(), strict=True))
+    return Figure(
         f"How far the memory of layer {depth + 1} moves at each token",
         lines([Series("as learnt", points[0]), Series("gates set", points[1])],
               "How far the memory moves at each token", Axis("token that is read"),
@@ -185,10 +190,10 @@ def _moved(found: Any, row: Words, since: int, depth: int) -> Picture:
     )  # fmt: skip
 
 
-def _cost(found: Any, row: Words, since: int) -> Picture:
-    bits = [values / np.log(2) for values in (found.nats_T, found.held_T)]
+def _cost(found: Any, row: TokenRow, since: int) -> Figure:
+    bits = [values / NATS_PER_BIT for values in (found.nats_T, found.clamped_T)]
     shown = slice(max(0, since - 8), since + _SHOWN - 8)
-    return Picture(
+    return Figure(
         "Surprise of each token, as learnt and with the gates set",
         heat(np.stack(bits)[:, shown], Names("gates", ["as learnt", "set"]),
              Names("token that is predicted", row.labels[1:][shown]), "Surprise of each token",

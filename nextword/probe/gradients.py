@@ -12,7 +12,7 @@ import numpy as np
 
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, lines
-from nextword.probe.seen import Picture, Seen
+from nextword.probe.result import Figure, ProbeResult
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import Subject
 
@@ -31,11 +31,11 @@ class Gradients:
     needs = "neural networks"
 
     def fits(self, subject: Subject) -> bool:
-        """Any of our networks."""
+        """Accept any network of ours."""
         return subject.kind in KINDS
 
-    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
-        """One network, or two in one picture: then one layer of each."""
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
+        """Show one network, or two in one picture: then one layer of each."""
         own = _measure(subject, settings)
         series = [(name, own.mean[place]) for place, name in enumerate(own.sites)]
         arrays: dict[str, Array] = {
@@ -50,7 +50,7 @@ class Gradients:
             names["against S"] = other.sites
             series = _pair(subject, series) + _pair(against, _named(other))
         reach = [(name, reached(values)) for name, values in series]
-        return Seen(
+        return ProbeResult(
             "gradients", subject.name, f"How far the gradient reaches: {subject.name}",
             _sentence(reach, len(series[0][1])),
             'IITD-2 "Vanishing Gradient Intuition"', arrays, names, (_picture(series, len(own.places_P)),),
@@ -70,26 +70,26 @@ def _named(found: Any) -> list[tuple[str, Array]]:
 
 
 def _pair(subject: Subject, series: list[tuple[str, Array]]) -> list[tuple[str, Array]]:
-    """The words' vectors and the top layer, named by the run."""
+    """Return the words' vectors and the top layer, named by the run."""
     chosen = series if len(series) <= 2 else [series[0], series[-1]]
     return [(f"{subject.name}: {name}", values) for name, values in chosen]
 
 
 def reached(mean_K: Array) -> int | None:
-    """The first distance at which the norm has fallen below a hundredth of its first; None: it has not."""
+    """Return the first distance at which the norm is below a hundredth of its first; None: nowhere."""
     fallen = np.flatnonzero(mean_K < FALLEN * mean_K[0])
     return int(fallen[0]) + 1 if len(fallen) else None
 
 
 def _sentence(reach: list[tuple[str, int | None]], longest: int) -> str:
     fallen = sorted((far, name) for name, far in reach if far is not None)
-    told = [f"after {far} tokens ({name})" for far, name in fallen]
+    summary = [f"after {far} tokens ({name})" for far, name in fallen]
     kept = [name for name, far in reach if far is None]
-    told += [f"not within {longest} tokens ({', '.join(kept)})"] if kept else []
-    return f"The gradient falls below a hundredth of its first value {'; '.join(told)}."
+    summary += [f"not within {longest} tokens ({', '.join(kept)})"] if kept else []
+    return f"The gradient falls below a hundredth of its first value {'; '.join(summary)}."
 
 
-def _picture(series: list[tuple[str, Array]], places: int) -> Picture:
+def _picture(series: list[tuple[str, Array]], places: int) -> Figure:
     drawn = series if len(series) <= _MOST else [*series[: _MOST - 2], *series[-2:]]
     curves = [
         Series(name, tuple((float(k), float(y)) for k, y in enumerate(values, start=1)))
@@ -100,7 +100,7 @@ def _picture(series: list[tuple[str, Array]], places: int) -> Picture:
     rows = tuple(
         (k, *(float(values[k - 1]) if k <= len(values) else None for _, values in series)) for k in kept
     )
-    return Picture(
+    return Figure(
         "Gradient norm by distance",
         lines(curves, "Gradient norm by distance", Axis("distance k, in tokens back"),
               Axis("‖d loss(t) / d h(t-k)‖", log=True)),

@@ -16,7 +16,7 @@ from nextword.core.errors import DataError
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, lines
 from nextword.probe import features
-from nextword.probe.seen import Picture, Seen, row_of
+from nextword.probe.result import Figure, ProbeResult, row_of
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import Subject
 from nextword.probe.units import Units, states
@@ -49,11 +49,11 @@ class Linear:
     needs = "recurrent networks and Transformers"
 
     def fits(self, subject: Subject) -> bool:
-        """Networks with layers over the whole text."""
+        """Accept networks with layers over the whole text."""
         return Units().fits(subject)
 
-    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
-        """Every feature of the text on every layer."""
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
+        """Probe every feature of the text on every layer."""
         words, layers = states(subject, settings.tokens or _TOKENS)
         if len(words) < _LEAST:
             raise DataError(
@@ -66,7 +66,7 @@ class Linear:
             "accuracy_FL": np.stack([each.accuracy_L for each in found]),
             "majority_F": np.array([each.majority for each in found]),
         }
-        return Seen(
+        return ProbeResult(
             "linear", subject.name, f"What a linear probe reads off each layer: {subject.name}",
             _sentence(found, names, len(words)), 'IITD-2 "Multi-layer RNNs"', arrays,
             {"F": [each.feature for each in found], "L": names}, (_picture(found, names, len(words)),),
@@ -74,7 +74,7 @@ class Linear:
 
 
 def fit(layers: list[Array], classes: dict[str, Array]) -> list[Fitted]:
-    """Accuracy on the held-out end of the text; features that are constant in either part are left out."""
+    """Measure accuracy on the held-out end of the text; features constant in either part are left out."""
     cut = int(len(layers[0]) * (1 - _HELD_OUT))
     kept = {name: y_N for name, y_N in classes.items()
             if len(np.unique(y_N[:cut])) > 1 and len(np.unique(y_N[cut:])) > 1}  # fmt: skip
@@ -91,7 +91,7 @@ def fit(layers: list[Array], classes: dict[str, Array]) -> list[Fitted]:
 
 
 def _accuracies(x_ND: Array, classes: dict[str, Array], cut: int) -> list[float]:
-    """Of every feature on one layer; how much the map is held back is chosen on the end of the first part."""
+    """Measure every feature on one layer; the regularization is chosen on the end of the first part."""
     inner = int(cut * 0.8)
     found = []
     trials, last = Ridge(x_ND[:inner]), Ridge(x_ND[:cut])
@@ -113,7 +113,7 @@ class Ridge:
         self.left_NK, self.sizes_K, self.right_KD = np.linalg.svd(self._scaled(x_ND), full_matrices=False)
 
     def predict(self, x_MD: Array, y_NC: Array, ridge: float) -> Array:
-        """The likeliest class of new rows, learnt from the classes of the old ones."""
+        """Return the likeliest class of new rows, learnt from the classes of the old ones."""
         centre_C = y_NC.mean(axis=0)
         shrunk_K = self.sizes_K / (self.sizes_K**2 + ridge)
         weights_DC = self.right_KD.T @ (shrunk_K[:, None] * (self.left_NK.T @ (y_NC - centre_C)))
@@ -125,18 +125,18 @@ class Ridge:
 
 
 def _sentence(found: list[Fitted], names: list[str], tokens: int) -> str:
-    told = []
+    summary = []
     for each in sorted(found, key=lambda each: float(each.removed[0] - each.removed.max()))[:3]:
         place = int(np.argmax(each.removed))
-        told.append(
+        summary.append(
             f"'{each.feature}' is read best off {names[place]} "
             f"({100 * each.accuracy_L[place]:.0f} % right, the commonest guess {100 * each.majority:.0f} %)"
         )
     rough = f" The text has only {tokens} tokens: the figures are rough." if tokens < 500 else ""
-    return f"What the layers add to the words' vectors: {'; '.join(told)}.{rough}"
+    return f"What the layers add to the words' vectors: {'; '.join(summary)}.{rough}"
 
 
-def _picture(found: list[Fitted], names: list[str], tokens: int) -> Picture:
+def _picture(found: list[Fitted], names: list[str], tokens: int) -> Figure:
     curves = [
         Series(each.feature, tuple((float(i), 100 * float(y)) for i, y in enumerate(each.removed)))
         for each in found
@@ -144,7 +144,7 @@ def _picture(found: list[Fitted], names: list[str], tokens: int) -> Picture:
     axis = Axis("layer, from the words up", names=tuple((float(i), name) for i, name in enumerate(names)))
     rows = tuple(row_of(each.feature, [each.majority, *each.accuracy_L.tolist()]) for each in found)
     title = "What a linear probe reads off each layer"
-    return Picture(
+    return Figure(
         title,
         lines(curves, title, axis, Axis("errors of the commonest guess that are avoided, %", zero=True)),
         "100 is a probe that is always right, 0 one that does no better than the commonest class. "

@@ -20,7 +20,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
-class Maps:
+class AttentionMaps:
     """``weights_LNTS``: how much word t takes from word s; rows sum to 1."""
 
     weights_LNTS: Array
@@ -28,13 +28,13 @@ class Maps:
 
 
 def has_attention(network: TransformerNetwork) -> bool:
-    """Whether every block looks at other words by attention."""
+    """Tell whether every block looks at other words by attention."""
     return all(isinstance(cast(Any, block).mixer, Attention) for block in network.stack.applied())
 
 
 @torch.no_grad()
-def attention(network: TransformerNetwork, ids_T: Array) -> Maps:
-    """Of all layers and heads, for one row of no more words than the window holds."""
+def attention(network: TransformerNetwork, ids_T: Array) -> AttentionMaps:
+    """Compute the maps of all layers and heads, for one row of no more tokens than the window holds."""
     ids_1T = torch.as_tensor(ids_T, device=network.device)[None]
     reading = passes.reading_of(network, 1, len(ids_T))
     x_BTD = network.position.embed(passes.words_of(network, ids_1T), reading.places)
@@ -47,4 +47,4 @@ def attention(network: TransformerNetwork, ids_T: Array) -> Maps:
         gap = max(gap, float((fast_BTD - given_BTD).abs().max()))
         found.append(weights_BNTS[0].double().cpu().numpy())
         x_BTD, _ = own(x_BTD, own.start(1), reading)
-    return Maps(np.stack(found), gap)
+    return AttentionMaps(np.stack(found), gap)

@@ -22,7 +22,7 @@ LARGEST = 1024  # rows of a Jacobian that is still formed
 
 
 def weights_of(cell: Cell) -> dict[str, Array]:
-    """The square matrices that h is multiplied by, named by where they lead."""
+    """Return the square matrices that h is multiplied by, named by where they lead."""
     if isinstance(cell, RNNCell):
         return {"h to h": _array(cell.h_to_h.weight)}
     if isinstance(cell, LSTMCell):
@@ -47,7 +47,7 @@ def _array(tensor: Tensor) -> Array:
 
 
 def jacobians(network: RecurrentNetwork, ids_T: Array, layer: int) -> Iterator[Array]:
-    """``J_SS``: d state(t) / d state(t-1) of one layer at every word, from the last to the first.
+    """Yield ``J_SS``: d state(t) / d state(t-1) of one layer at every word, from the last to the first.
 
     The state is h, or h and c together.
     """
@@ -63,7 +63,7 @@ def jacobians(network: RecurrentNetwork, ids_T: Array, layer: int) -> Iterator[A
 
 
 def _inputs(network: RecurrentNetwork, done: passes.Pass, layer: int) -> Tensor:
-    """What a layer reads."""
+    """Return what a layer reads."""
     x_TBE = done.sites[0].gather(done.sites[0].tensors).transpose(0, 1)
     for depth, join in enumerate(list(network.joins)[:layer], start=1):
         site = next(site for site in done.sites if site.depth == depth)
@@ -72,7 +72,7 @@ def _inputs(network: RecurrentNetwork, done: passes.Pass, layer: int) -> Tensor:
 
 
 def _jacobian(cell: Cell, x_BE: Tensor, state: CellState) -> Tensor:
-    """All derivatives of one step: a row of the batch for each number of the new state."""
+    """Return all derivatives of one step: a row of the batch for each number of the new state."""
     flat_S = torch.cat([part.detach() for part in state], dim=-1)[0]
     S = len(flat_S)
     with torch.enable_grad():

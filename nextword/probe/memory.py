@@ -17,9 +17,9 @@ from nextword.mixtures.evidence import advance, explain
 from nextword.mixtures.memory import Part, WithMemories, Witness
 from nextword.mixtures.mixture import Mixture
 from nextword.mixtures.recent import RecentWords
-from nextword.probe.seen import Picture, Seen
+from nextword.probe.result import Figure, ProbeResult
 from nextword.probe.settings import ProbeSettings
-from nextword.probe.subject import Subject, Words
+from nextword.probe.subject import Subject, TokenRow
 
 _TOKENS = 80
 _CONTEXT = 5  # words before a place that are shown
@@ -32,11 +32,11 @@ class OfMemory:
     needs = "models with a memory (made by nextword mix with --cache, --recent or --neighbours)"
 
     def fits(self, subject: Subject) -> bool:
-        """Networks with memories, and mixtures that have one."""
+        """Accept networks with memories, and mixtures that have one."""
         return has_memory(subject.model)
 
-    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
-        """Word by word, as the text is read."""
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
+        """Show it word by word, as the text is read."""
         row = subject.row(settings.tokens or _TOKENS)
         found = parts_of(subject, row)
         names = [part.name for part in found[0]]
@@ -49,14 +49,14 @@ class OfMemory:
             for t in range(len(found))
         )
         title = "How much of each word's probability comes from memory"
-        picture = Picture(
+        picture = Figure(
             title,
             coloured(row.pieces[1:], memory_N.tolist(), title, "share from memory", (0.0, 1.0)),
             "The redder a word, the more of its probability comes from what was remembered, and not from "
             "weights or counts. The table has the strongest place behind each word.",
             Table(("word", "p", "share from memory", "strongest place"), rows),
         )  # fmt: skip
-        return Seen(
+        return ProbeResult(
             "memory", subject.name, f"What is remembered: {subject.name}",
             f"Memory gives {100 * memory_N.mean():.0f} % of the probability of a word on average, and more "
             f"than half of it to {int((memory_N > 0.5).sum())} of {len(memory_N)} words.",
@@ -67,14 +67,14 @@ class OfMemory:
 
 
 def has_memory(model: Any) -> bool:
-    """Whether a model remembers anything of its own, or a part of it does."""
+    """Tell whether a model remembers anything of its own, or a part of it does."""
     if isinstance(model, Mixture):
         return any(has_memory(part) for part in model.models)
     return isinstance(model, RecentWords | WithMemories)
 
 
-def parts_of(subject: Subject, row: Words) -> list[list[Part]]:
-    """What every part says about each word of a row after its START."""
+def parts_of(subject: Subject, row: TokenRow) -> list[list[Part]]:
+    """Tell what every part says about each word of a row after its START."""
     model = subject.model
     state, found = model.start(1), []
     for word in row.ids_T[1:].tolist():
@@ -85,8 +85,8 @@ def parts_of(subject: Subject, row: Words) -> list[list[Part]]:
     return found
 
 
-def _strongest(parts: list[Part], row: Words, t: int, subject: Subject) -> str:
-    """The place that adds most to a word, in words."""
+def _strongest(parts: list[Part], row: TokenRow, t: int, subject: Subject) -> str:
+    """Return the place that adds most to a word, in words."""
     seen = [(part.weight * witness.weight, witness) for part in parts for witness in part.witnesses]
     seen = [(weight, witness) for weight, witness in seen if witness.back or witness.place is not None]
     if not seen:
@@ -95,7 +95,7 @@ def _strongest(parts: list[Part], row: Words, t: int, subject: Subject) -> str:
     return f"{weight:.4f} {_place(witness, row, t, subject)}"
 
 
-def _place(witness: Witness, row: Words, t: int, subject: Subject) -> str:
+def _place(witness: Witness, row: TokenRow, t: int, subject: Subject) -> str:
     if witness.back is not None:
         at = t + 1 - witness.back
         return f"{' '.join(row.labels[max(0, at - _CONTEXT) : at])}, {witness.back:,} words ago"

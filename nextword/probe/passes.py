@@ -31,7 +31,7 @@ class Site:
     depth: int  # 0: the words' vectors
 
     def gather(self, found: Sequence[Tensor | None]) -> Tensor:
-        """``x_BTD`` of what belongs to this layer's tensors: themselves, or their gradients."""
+        """Return ``x_BTD`` of what belongs to this layer's tensors: themselves, or their gradients."""
         pairs = zip(found, self.tensors, strict=True)
         real = [torch.zeros_like(own) if each is None else each for each, own in pairs]
         return real[0] if self.tensors[0].dim() == 3 else torch.stack(real, dim=1)
@@ -55,7 +55,7 @@ def run(network: Network, ids_BT: Tensor, state: Any = None) -> Pass:
 
 
 def words_of(network: Network, ids_BT: Tensor, scale: float = 1.0) -> Tensor:
-    """The words' vectors, as a place of the graph that nothing stands before."""
+    """Return the token embeddings as leaves of the graph."""
     x_BTE: Tensor = cast(Any, network).embedding(ids_BT) * scale
     return x_BTE.detach().requires_grad_(torch.is_grad_enabled())
 
@@ -66,7 +66,7 @@ def recurrent(
     state: Any,
     layers: Sequence[nn.Module] | None = None,
 ) -> Pass:
-    """Layer by layer, word by word; ``layers``: others in their place."""
+    """Run layer by layer, token by token; ``layers``: others in their place."""
     x_BTE = words_of(network, ids_BT, network.scale_words)
     sites, x_TBE = [Site("words", (x_BTE,), 0)], x_BTE.transpose(0, 1)
     stacked = zip(layers or network.layers, network.joins, state, strict=True)
@@ -81,7 +81,7 @@ def recurrent(
 
 
 def steps(layer: Cell, x_TBE: Tensor, state: CellState) -> list[CellState]:
-    """The state after each word, by the cell's plain equations."""
+    """Return the state after each word, by the cell's plain equations."""
     found = []
     for x_BE in x_TBE.unbind(0):
         state = layer(x_BE, state)
@@ -90,7 +90,7 @@ def steps(layer: Cell, x_TBE: Tensor, state: CellState) -> list[CellState]:
 
 
 def transformer(network: TransformerNetwork, ids_BT: Tensor) -> Pass:
-    """Block by block, from an empty window."""
+    """Run block by block, from an empty window."""
     B, T = ids_BT.shape
     reading = reading_of(network, B, T)
     x_BTD = words_of(network, ids_BT)
@@ -104,12 +104,12 @@ def transformer(network: TransformerNetwork, ids_BT: Tensor) -> Pass:
 
 
 def reading_of(network: TransformerNetwork, rows: int, columns: int) -> Reading:
-    """The bookkeeping of a pass over whole rows from nothing."""
+    """Set up a pass over whole rows from nothing."""
     return Reading([0] * rows, [columns] * rows, columns, network.window, network.device)
 
 
 def window(network: WindowNetwork, ids_BT: Tensor) -> Pass:
-    """The feature of the last window of each row alone: the only one that its words are read for."""
+    """Return the feature of the last window of each row alone: the only one that its words are read for."""
     C = cast(int, network.context)
     B, T = ids_BT.shape
     padding_BC = ids_BT.new_full((B, max(0, C - T)), network.nothing)
@@ -122,18 +122,18 @@ def window(network: WindowNetwork, ids_BT: Tensor) -> Pass:
 
 
 def losses(network: Network, features_ND: Tensor, targets_N: Tensor) -> Tensor:
-    """Σ -log p of the words."""
+    """Return Σ -log p of the tokens."""
     return cast(Head, network.head).loss(features_ND, targets_N)
 
 
 def nats(network: Network, features_ND: Tensor, targets_N: Tensor) -> Tensor:
-    """-log p of each word."""
+    """Return -log p of each token."""
     return -cast(Head, network.head).score(features_ND, targets_N)
 
 
 @torch.no_grad()
 def states_of(network: Network, rows: Sequence[Any], cells: bool = False) -> list[tuple[str, Tensor]]:
-    """Every layer's numbers after each word of each row, rows one after another: (name, x_ND).
+    """Return every layer's numbers after each word of each row, rows one after another: (name, x_ND).
 
     Of a recurrent layer its h, with ``cells`` also c of an LSTM; windows of a Transformer are read one after
     the other, each from nothing.

@@ -46,7 +46,7 @@ class Recounter:
         self.discounts = cache(self._discounts)
 
     def count(self, context: Array) -> Counted | None:
-        """Of all followers of a context that was seen; None where the arrays do not tell."""
+        """Count all followers of a context that was seen; None where the arrays do not tell."""
         smoothing, node = self.model.smoothing, self.node(context.tolist())
         if node is None:
             return None
@@ -63,7 +63,7 @@ class Recounter:
         return None
 
     def below(self, context: Array) -> Array:
-        """The distribution mixed in: of the shorter context, of single words, or one share for each."""
+        """Return the distribution mixed in: of the shorter context, of single words, or uniform."""
         model = self.model
         if model.trie.fallback == "uniform":
             return np.full(model.vocab_size, 1.0 / (model.vocab_size - 1 - int(model.closed)))
@@ -73,7 +73,7 @@ class Recounter:
         return np.exp(as_numpy(model.next(state), np.float64)[0])
 
     def node(self, words: list[int]) -> int | None:
-        """Where an n-gram stands in its level; None: it was not seen."""
+        """Tell where an n-gram stands in its level; None: it was not seen."""
         node = words[0]
         for n, word in enumerate(words[1:], start=1):
             followed, _, _ = followers(self.model, n, node)
@@ -86,7 +86,7 @@ class Recounter:
         return node
 
     def words(self, level: int, node: int) -> Array:
-        """The words of a node of a level: the other way round."""
+        """Return the words of a node of a level: the inverse."""
         found = []
         for n in range(level, 1, -1):
             found.append(int(self.model.trie.levels[n - 1].words[node]))
@@ -96,7 +96,7 @@ class Recounter:
         return np.array([node, *reversed(found)], dtype=np.int64)
 
     def frequency(self, words: list[int]) -> int | None:
-        """How often words came together, from relative frequencies: N p(w1) p(w2 | w1) …"""
+        """Tell how often words came together, from relative frequencies: N p(w1) p(w2 | w1) …"""
         if self.tokens is None:
             return None
         first = END if words[0] == START else words[0]
@@ -119,7 +119,7 @@ class Recounter:
         return Counted(np.round(probs_F * total).astype(np.int64), total, np.zeros(len(probs_F)))
 
     def _extra(self, order: int) -> float:
-        """What is added to the total of every context."""
+        """Return what is added to the total of every context."""
         assert self.settings is not None
         if self.model.smoothing == "laplace":
             return float(self.settings.per_order("eps")[order - 1])
@@ -130,7 +130,7 @@ class Recounter:
         return None if D is None else fitted(u_F, D)
 
     def _discounts(self, order: int) -> Array | None:
-        """D(0 … 3+) of an order: followers seen once, twice, … have u in ratios that all contexts share.
+        """Find D(0 … 3+) of an order: followers seen once, twice, … have u in ratios shared by all contexts.
 
         (2 - D2) / (1 - D1), (3 - D3) / (1 - D1), and from there on in steps of 1 / (1 - D1). With one D for
         all, gamma = D T / n, so that n(c w) / n(c) = u + gamma / T; the smallest n that fits gives D.
@@ -153,7 +153,7 @@ class Recounter:
 
 
 def followers(model: NgramModel, length: int, node: int) -> tuple[Array, Array, float]:
-    """The words that were seen after a context, their probabilities, and what is left for others."""
+    """Return the words that were seen after a context, their probabilities, and what is left for others."""
     level, above = model.trie.levels[length - 1], model.trie.levels[length]
     assert level.children is not None
     assert level.backoffs is not None
@@ -162,7 +162,7 @@ def followers(model: NgramModel, length: int, node: int) -> tuple[Array, Array, 
 
 
 def _from_ratios(ratios: Array) -> Array | None:
-    """The discounts from the ratios that are frequent; None where they do not fit together."""
+    """Return the discounts from the ratios that are frequent; None where they do not fit together."""
     ratios = np.sort(ratios[ratios > 1.0005])
     if not len(ratios):
         return np.array([0.0, 0.5, 1.0, 1.5])  # all followers were seen once: any discounts fit
@@ -179,7 +179,7 @@ def _from_ratios(ratios: Array) -> Array | None:
 
 
 def _added(u_F: Array, gamma: float, extra: float) -> Counted | None:
-    """gamma = extra / (n + extra) and u = n(c w) / (n + extra); counts must come out whole."""
+    """Solve gamma = extra / (n + extra) and u = n(c w) / (n + extra) for whole counts."""
     if not np.isfinite(extra):
         return None
     total = extra * (1 - gamma) / gamma

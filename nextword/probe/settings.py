@@ -21,5 +21,7 @@ class ProbeSettings(Settings):
     neighbours: int = Field(5, ge=1, le=100, description="embeddings: neighbours of a word")
     words: int = Field(12, ge=1, le=1000, description="embeddings: words whose neighbours are shown")
     beam_size: int = Field(3, ge=1, le=64, description="beam: hypotheses kept")
-    max_tokens: int = Field(8, ge=1, le=200, description="beam: most tokens written")
-    seed: int = Field(0, ge=0, lt=2**63, description="of the text that the model writes where none is given")
+    max_tokens: int = Field(8, ge=1, le=200, description="beam: maximum number of tokens")
+    seed: int = Field(
+        0, ge=0, lt=2**63, description="seed of the text that the model generates if none is given"
+    )

@@ -36,7 +36,7 @@ _SAMPLES = 8  # texts that are written at a time
 
 
 @dataclass(frozen=True)
-class Words:
+class TokenRow:
     """One row of a text as a model reads it: START first, an END at the end of every line or document."""
 
     ids_T: Ints
@@ -50,9 +50,9 @@ class Words:
     def __len__(self) -> int:
         return len(self.ids_T)
 
-    def first(self, count: int) -> Words:
-        """No more than so many ids."""
-        return Words(self.ids_T[:count], self.pieces[:count])
+    def first(self, count: int) -> TokenRow:
+        """Take no more than so many ids."""
+        return TokenRow(self.ids_T[:count], self.pieces[:count])
 
 
 class Subject:
@@ -93,7 +93,7 @@ class Subject:
         }.get(self.kind, self.kind)  # fmt: skip
 
     def parts(self) -> list[Subject]:
-        """The components of a mixture, or the network of a model with memories: subjects of their own."""
+        """Return the components of a mixture, or the network of a model with memories, as subjects."""
         if isinstance(self.model, Mixture):
             return [self._part(f"part {n}", model) for n, model in enumerate(self.model.models, start=1)]
         if isinstance(self.model, WithMemories):
@@ -101,7 +101,7 @@ class Subject:
         return []
 
     def everything(self) -> Iterator[Subject]:
-        """The model itself, its components, theirs, and so on."""
+        """Yield the model itself, its components, theirs, and so on."""
         yield self
         for part in self.parts():
             yield from part.everything()
@@ -115,29 +115,29 @@ class Subject:
     # -- the text ---------------------------------------------------------------------------
 
     def text(self, tokens: int) -> str:
-        """The text that was given, or one of about so many tokens that the model writes."""
+        """Return the text that was given, or one of about so many tokens that the model writes."""
         if self.given is not None:
             return self.given
         if self._counted(self._written) < tokens:
             self._written = self._write(tokens)
         return self._written
 
-    def rows(self, tokens: int) -> list[Words]:
-        """The text as it is read, up to so many ids: one row where lines are read on, else one a line."""
-        found: list[Words] = []
+    def rows(self, tokens: int) -> list[TokenRow]:
+        """Return the text as it is read, up to so many ids: one row if state is carried, else one a line."""
+        found: list[TokenRow] = []
         left = tokens
         for ids in self._sequences(self.text(tokens)):
             if left > 1:
-                found.append(Words(ids[:left], self._pieces(ids[:left])))
+                found.append(TokenRow(ids[:left], self._pieces(ids[:left])))
             left -= len(ids)
         if not any(len(row) > 1 for row in found):
             raise DataError(
-                "the text is empty, so there is nothing to look at; give --text at least one word"
+                "the text is empty, so there is nothing to look at; give at least one word with --text"
             )
         return found
 
-    def row(self, tokens: int) -> Words:
-        """The longest row."""
+    def row(self, tokens: int) -> TokenRow:
+        """Return the longest row."""
         return max(self.rows(tokens), key=len)
 
     @cached_property
@@ -145,7 +145,7 @@ class Subject:
         return isinstance(self.model, Carrier)
 
     def _sequences(self, text: str) -> Iterator[Ints]:
-        """START and words; a model that carries reads a whole document, END between its lines."""
+        """Yield START and tokens; a model that carries its state reads whole documents, END between lines."""
         pieces = list(self.tokenizer.encode_blocks([Block(text.encode("utf-8", "surrogatepass"), True)]))
         if not pieces:
             return
@@ -171,7 +171,7 @@ class Subject:
         return sum(map(len, self._sequences(text))) if text else 0
 
     def _write(self, tokens: int) -> str:
-        """Samples, one after the other, until there are enough; the same for the same seed."""
+        """Sample texts one after another until there is enough; the same for the same seed."""
         texts: list[str] = []
         count = 0
         for round_ in range(64):
@@ -195,23 +195,23 @@ class Quiet:
         self.vocab_size = model.vocab_size
 
     def start(self, batch: int, source: Any = None, begin: bool = True) -> State:
-        """As the model."""
+        """Do as the model does."""
         return self.model.start(batch, source, begin)
 
     def next(self, state: State) -> Array:
-        """As the model."""
+        """Do as the model does."""
         return self.model.next(state)
 
     def step(self, ids_B: Array, state: State) -> tuple[Array, State]:
-        """As the model."""
+        """Do as the model does."""
         return self.model.step(ids_B, state)
 
     def score(self, ids_BT: Array, lengths_B: Array, state: State = None) -> tuple[Array, State]:
-        """As the model."""
+        """Do as the model does."""
         return self.model.score(ids_BT, lengths_B, state)
 
     def reorder(self, state: State, rows_B: Array) -> State:
-        """As the model."""
+        """Do as the model does."""
         return self.model.reorder(state, rows_B)
 
     def rows(self, state: State) -> int:
@@ -231,7 +231,7 @@ def _label(index: int, piece: str) -> str:
     return piece.strip(" ").replace("\n", NEWLINE).replace("\t", "→") or SPACE
 
 
-def joined(rows: Sequence[Words]) -> Words:
-    """All rows as one, for what is counted over the whole text."""
+def joined(rows: Sequence[TokenRow]) -> TokenRow:
+    """Return all rows as one, for what is counted over the whole text."""
     ids_T = np.concatenate([row.ids_T for row in rows])
     return replace(rows[0], ids_T=ids_T, pieces=tuple(piece for row in rows for piece in row.pieces))

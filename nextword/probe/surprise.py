@@ -15,7 +15,7 @@ from nextword.core.contracts import is_probability
 from nextword.core.errors import DataError
 from nextword.drawing.coloured import coloured
 from nextword.drawing.page import Table
-from nextword.probe.seen import Picture, Seen, row_of
+from nextword.probe.result import Figure, ProbeResult, row_of
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import Subject
 
@@ -31,14 +31,14 @@ class Surprise:
     needs = "models that give probabilities"
 
     def fits(self, subject: Subject) -> bool:
-        """All that can be asked word by word."""
+        """Accept all models that can be asked word by word."""
         return subject.by_word is not None and is_probability(subject.model)
 
-    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
-        """The text in colours; with another run also the difference."""
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
+        """Show the text in colours; with another run also the difference."""
         text = subject.text(settings.tokens or _TOKENS)
         words, own_N = _bits(subject, text)
-        parts: list[Picture | Table] = []
+        parts: list[Figure | Table] = []
         arrays, title = {"bits_N": own_N}, f"The surprise of each word: {subject.name}"
         hot = max(
             1.0, float(np.quantile(own_N[np.isfinite(own_N)], 0.95)) if np.isfinite(own_N).any() else 1.0
@@ -58,7 +58,7 @@ class Surprise:
                 f"{subject.name} needs {_mean(own_N):.2f} bits a word, {against.name} {_mean(other_N):.2f}; "
                 f"{_widest(words, own_N - other_N, subject.name, against.name)}"
             )
-        return Seen(
+        return ProbeResult(
             "surprise",
             subject.name,
             title,
@@ -74,7 +74,9 @@ def _bits(subject: Subject, text: str) -> tuple[list[str], Array]:
     assert subject.by_word is not None
     found = subject.by_word(subject.model, subject.tokenizer, text)
     if not found:
-        raise DataError("the text is empty, so there is nothing to look at; give --text at least one word")
+        raise DataError(
+            "the text is empty, so there is nothing to look at; give at least one word with --text"
+        )
     return [word for word, _ in found], np.array([bits for _, bits in found])
 
 
@@ -82,20 +84,20 @@ def _mean(bits_N: Array) -> float:
     return float(bits_N.mean()) if len(bits_N) else 0.0
 
 
-def _drawn(words: list[str], bits_N: Array, title: str, limits: tuple[float, float]) -> Picture:
+def _drawn(words: list[str], bits_N: Array, title: str, limits: tuple[float, float]) -> Figure:
     shown = [f"{word} " for word in words[:_SHOWN]]
-    return Picture(
+    return Figure(
         title, coloured(shown, np.minimum(bits_N, 1e6)[:_SHOWN].tolist(), title, "bits, -log2 p", limits),
         f"The redder a word, the less it was expected; {_mean(bits_N):.2f} bits a word.",
     )  # fmt: skip
 
 
-def _difference(words: list[str], gap_N: Array, name: str, other: str) -> Picture:
+def _difference(words: list[str], gap_N: Array, name: str, other: str) -> Figure:
     real = gap_N[np.isfinite(gap_N)]
     most = max(1.0, float(np.quantile(np.abs(real), 0.97)) if len(real) else 1.0)
     title = f"The difference: {name} less {other}"
     shown = [f"{word} " for word in words[:_SHOWN]]
-    return Picture(
+    return Figure(
         title, coloured(shown, gap_N[:_SHOWN].tolist(), title, "bits of difference", (-most, most)),
         f"Red: {name} is the more surprised; blue: {other} is.",
     )  # fmt: skip

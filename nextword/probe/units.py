@@ -16,10 +16,10 @@ from nextword.drawing.coloured import coloured
 from nextword.drawing.page import Table
 from nextword.probe import features
 from nextword.probe.gradients import KINDS
-from nextword.probe.looking import check_layer
-from nextword.probe.seen import Picture, Seen
+from nextword.probe.result import Figure, ProbeResult
+from nextword.probe.selection import check_layer
 from nextword.probe.settings import ProbeSettings
-from nextword.probe.subject import Subject, Words, joined
+from nextword.probe.subject import Subject, TokenRow, joined
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _TOKENS = 1200
@@ -28,7 +28,7 @@ _BEST = 3  # units that are drawn
 
 
 @dataclass(frozen=True)
-class Best:
+class BestUnit:
     """The unit that follows a feature best."""
 
     feature: str
@@ -47,11 +47,11 @@ class Units:
     needs = "recurrent networks and Transformers"
 
     def fits(self, subject: Subject) -> bool:
-        """Networks with layers over the whole text."""
+        """Accept networks with layers over the whole text."""
         return subject.kind in KINDS and subject.kind != "window"
 
-    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
-        """The best unit of each feature, or the one asked for."""
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
+        """Show the best unit of each feature, or the one asked for."""
         words, layers = states(subject, settings.tokens or _TOKENS, cells=True)
         tried = [best(name, values, layers) for name, values in features.numbers(words.pieces).items()]
         found = sorted((each for each in tried if each is not None), key=lambda each: -abs(each.r))
@@ -61,7 +61,7 @@ class Units:
             chosen, sentence = [_asked(settings, layers)], f"Unit {settings.unit} over the text."
         else:
             chosen, sentence = (
-                [(each.layer, each.unit, _told(each)) for each in found[:_BEST]],
+                [(each.layer, each.unit, _summary(each)) for each in found[:_BEST]],
                 _sentence(found),
             )
         rows = tuple(
@@ -70,16 +70,17 @@ class Units:
         )
         heads = ("feature of the text", "layer", "unit", "r where it was chosen", "r on the other half")
         parts = [
-            _drawn(words, dict(layers)[layer][:, unit], layer, unit, told) for layer, unit, told in chosen
+            _drawn(words, dict(layers)[layer][:, unit], layer, unit, summary)
+            for layer, unit, summary in chosen
         ]
-        return Seen(
+        return ProbeResult(
             "units", subject.name, title, sentence, 'IITD-2 "Multi-layer RNNs"', arrays,
             {"N": words.labels}, (Table(heads, rows), *parts),
         )  # fmt: skip
 
 
-def states(subject: Subject, tokens: int, cells: bool = False) -> tuple[Words, list[tuple[str, Array]]]:
-    """The text, and every layer's numbers after each of its tokens."""
+def states(subject: Subject, tokens: int, cells: bool = False) -> tuple[TokenRow, list[tuple[str, Array]]]:
+    """Return the text, and every layer's numbers after each of its tokens."""
     from nextword.probe import passes  # needs torch
 
     rows = subject.rows(tokens)
@@ -87,8 +88,8 @@ def states(subject: Subject, tokens: int, cells: bool = False) -> tuple[Words, l
     return joined(rows), [(name, x_ND.double().cpu().numpy()) for name, x_ND in found]
 
 
-def best(feature: str, values_N: Array, layers: list[tuple[str, Array]]) -> Best | None:
-    """The unit of any layer that goes with a feature most closely on the first half of the text."""
+def best(feature: str, values_N: Array, layers: list[tuple[str, Array]]) -> BestUnit | None:
+    """Return the unit of any layer that goes with a feature most closely on the first half of the text."""
     half = len(values_N) // 2
     if values_N[:half].std() == 0 or values_N[half:].std() == 0:
         return None
@@ -98,12 +99,12 @@ def best(feature: str, values_N: Array, layers: list[tuple[str, Array]]) -> Best
         unit = int(np.argmax(np.abs(r_D)))
         if found is None or abs(r_D[unit]) > abs(found.chosen_r):
             later = correlations(x_ND[half:, unit : unit + 1], values_N[half:])
-            found = Best(feature, name, unit, float(r_D[unit]), float(later[0]))
+            found = BestUnit(feature, name, unit, float(r_D[unit]), float(later[0]))
     return found
 
 
 def correlations(x_ND: Array, y_N: Array) -> Array:
-    """Pearson's r of every column with y; 0 where a column never changes."""
+    """Return Pearson's r of every column with y; 0 where a column never changes."""
     x_ND, y_N = x_ND - x_ND.mean(axis=0), y_N - y_N.mean()
     scale_D = np.linalg.norm(x_ND, axis=0) * np.linalg.norm(y_N)
     return np.where(scale_D > 0, y_N @ x_ND / np.where(scale_D > 0, scale_D, 1.0), 0.0)
@@ -115,12 +116,12 @@ def _asked(settings: ProbeSettings, layers: list[tuple[str, Array]]) -> tuple[st
     return name, check_layer(settings.unit, x_ND.shape[1], "unit"), ""
 
 
-def _told(each: Best) -> str:
+def _summary(each: BestUnit) -> str:
     way = "high" if each.r > 0 else "low"
     return f"It goes with '{each.feature}': {way} where that is high (r = {each.r:.2f} on new text)."
 
 
-def _sentence(found: list[Best]) -> str:
+def _sentence(found: list[BestUnit]) -> str:
     if not found:
         return "The text is too short or too even to ask which unit follows what; give more --text."
     first = found[0]
@@ -131,12 +132,12 @@ def _sentence(found: list[Best]) -> str:
     )
 
 
-def _drawn(words: Words, values_N: Array, layer: str, unit: int, told: str) -> Picture:
+def _drawn(words: TokenRow, values_N: Array, layer: str, unit: int, summary: str) -> Figure:
     most = float(np.quantile(np.abs(values_N), 0.98)) or 1.0
     title = f"Unit {unit + 1} of {layer}, over the text"
     shown = words.first(_SHOWN)
-    return Picture(
+    return Figure(
         title,
         coloured(shown.pieces, values_N[:_SHOWN].tolist(), title, "value of the unit", (-most, most)),
-        f"{told} Red is above 0, blue below; the first {len(shown)} of {len(words)} tokens.".strip(),
+        f"{summary} Red is above 0, blue below; the first {len(shown)} of {len(words)} tokens.".strip(),
     )

@@ -15,13 +15,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def unit_rows(vectors_VE: Array) -> Array:
-    """Every vector at length 1; one of length 0 stays."""
+    """Return every vector at length 1; one of length 0 stays."""
     lengths_V1 = np.linalg.norm(vectors_VE, axis=1, keepdims=True)
     return vectors_VE / np.where(lengths_V1 > 0, lengths_V1, 1.0)
 
 
 def neighbours(vectors_VE: Array, rows_Q: Array, count: int, hidden: int = 0) -> tuple[Array, Array]:
-    """``near_QK``, ``cosine_QK``: the nearest others of some, nearest first; never the first ``hidden``."""
+    """Return ``near_QK``, ``cosine_QK`` of the nearest others, nearest first; never the first ``hidden``."""
     unit_VE = unit_rows(vectors_VE)
     cosine_QV = unit_VE[rows_Q] @ unit_VE.T
     cosine_QV[:, :hidden] = -np.inf
@@ -32,7 +32,7 @@ def neighbours(vectors_VE: Array, rows_Q: Array, count: int, hidden: int = 0) ->
 
 
 def plane(vectors_VE: Array) -> tuple[Array, Array, Array]:
-    """``mean_E``, ``axes_E2`` and each axis's share of the variance: x -> (x - mean) axes is the map."""
+    """Return ``mean_E``, ``axes_E2`` and each axis's share of variance: the map is (x - mean) axes."""
     mean_E = vectors_VE.mean(axis=0)
     _, sizes, axes = np.linalg.svd(vectors_VE - mean_E, full_matrices=False)
     axes_E2 = np.zeros((vectors_VE.shape[1], 2))

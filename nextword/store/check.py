@@ -15,10 +15,11 @@ from nextword.core.errors import RunError
 from nextword.core.findings import Finding, note, ok, problem
 from nextword.core.sizes import show_size
 from nextword.store import replace
-from nextword.store.checkpoints import DAMAGED, TEMPORARY, Found, find_last
+from nextword.store.checkpoints import DAMAGED, LatestCheckpoint, find_last
 from nextword.store.manifest import MANIFEST
 from nextword.store.reading import open_run
 from nextword.store.unfinished import FOLDER, checkpoints_in
+from nextword.system.atomic import TEMPORARY
 
 _LEFT = re.compile(r"\.(?P<name>.+)\.(?:lock|(?P<kind>new|old)-\d+-[0-9a-f]{16})")
 
@@ -76,7 +77,7 @@ def _training(run: Path, about: str) -> Iterator[Finding]:
         )
 
 
-def _instead(found: Found) -> str:
+def _instead(found: LatestCheckpoint) -> str:
     if found.checkpoint is None:
         return "there is no other, so --resume starts over"
     return f"--resume uses the checkpoint of step {found.checkpoint.step:,} instead"

@@ -20,11 +20,12 @@ from nextword.store.manifest import read_manifest
 from nextword.store.reading import RunFolder, open_run
 from nextword.store.unfinished import FOLDER, NAME, checkpoints_in
 from nextword.store.writing import NewRun
+from nextword.system.atomic import TEMPORARY, fsync_file, fsync_folder, write_atomically
 
 LAST = "LAST"
 KEPT = 2  # newest checkpoints; each also holds the best weights
 _SPARE = 1.1  # times the bytes to be written must be free
-TEMPORARY, DAMAGED = ".tmp-", ".damaged"
+DAMAGED = ".damaged"
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Checkpoint:
 
 
 @dataclass
-class Found:
+class LatestCheckpoint:
     """The newest intact checkpoint, if any, and what was wrong with newer ones."""
 
     checkpoint: Checkpoint | None = None
@@ -71,7 +72,7 @@ class Checkpoints:
             new.finish(self._newest())
             self._leave_others()
             replace.put_in_place(new.path, place)
-            self._point(place.name)
+            write_atomically(self.path / LAST, f"{place.name}\n")
         except OSError as error:
             raise disk.translate(error, place) from error
         finally:
@@ -90,18 +91,18 @@ class Checkpoints:
                 os.link(last / name, place / name)
             except OSError:  # a file system without hard links
                 shutil.copyfile(last / name, place / name)
-                disk.fsync_file(place / name)
+                fsync_file(place / name)
         shutil.copyfile(self.path / LAST, new / FOLDER / LAST)
-        disk.fsync_file(new / FOLDER / LAST)
+        fsync_file(new / FOLDER / LAST)
         for folder in (place, new / FOLDER):
-            disk.fsync_folder(folder)
+            fsync_folder(folder)
 
     def _make_folder(self) -> None:
         """Create the folder and its parents; remove leftovers of a writer that died."""
         if not self.path.is_dir():
             self.path.mkdir(parents=True)
             for folder in (self.path, self.run, self.run.parent):
-                disk.fsync_folder(folder)
+                fsync_folder(folder)
         for name in os.listdir(self.path):
             if TEMPORARY in name:
                 replace.remove(self.path / name)
@@ -115,16 +116,7 @@ class Checkpoints:
         last = _pointed(self.path)
         if last is not None and _parsed(last.name)[1] != self.training:
             (self.path / LAST).unlink()
-            disk.fsync_folder(self.path)
-
-    def _point(self, name: str) -> None:
-        temporary = self.path / f"{LAST}{TEMPORARY}{os.getpid()}"
-        with open(temporary, "wb") as file:
-            file.write(f"{name}\n".encode())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self.path / LAST)
-        disk.fsync_folder(self.path)
+            fsync_folder(self.path)
 
     def _sweep(self, newest: str) -> None:
         """Delete all but the last few of this training run, and all of others; never the one just written."""
@@ -137,13 +129,13 @@ class Checkpoints:
                 replace.remove(path)
 
 
-def find_last(run: Path, only_look: bool = False) -> Found:
+def find_last(run: Path, only_look: bool = False) -> LatestCheckpoint:
     """Find the newest intact checkpoint; a damaged one is renamed, and the one before it is used.
 
     Only checkpoints of one training run are considered: that of ``LAST``, else that of the newest. With
     ``only_look`` nothing is renamed.
     """
-    found = Found()
+    found = LatestCheckpoint()
     pointed = _pointed(run / FOLDER)
     every = sorted(checkpoints_in(run), key=lambda path: (path == pointed, _created(path)), reverse=True)
     every = [path for path in every if _parsed(path.name)[1] == _parsed(every[0].name)[1]]

@@ -1,4 +1,4 @@
-"""Disk operations: free space, complete writes, fsync, and errors as sentences with bytes and paths."""
+"""Disk operations: free space, complete writes, and errors as sentences with bytes and paths."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from nextword.core.errors import RunError
+from nextword.system.atomic import write_atomically
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -53,31 +54,21 @@ def translate(error: OSError, target: Path) -> RunError:
     return RunError(f"'{target}' could not be written ({reason} at '{where}'); nothing was saved")
 
 
+def write_file(path: str | os.PathLike[str], data: bytes | str) -> Path:
+    """Write a file atomically, creating its folder if needed; a failure is a ``RunError``."""
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(target, data)
+    except OSError as error:
+        raise translate(error, target) from error
+    return target
+
+
 def write_all(descriptor: int, data: memoryview) -> None:
     """Write every byte, however many calls the system takes."""
     while data:
         data = data[os.write(descriptor, data) :]
-
-
-def fsync_file(path: Path) -> None:
-    """Make the contents of a file survive a power failure."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def fsync_folder(path: Path) -> None:
-    """Make renames and new entries in a folder survive a power failure."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:  # some network file systems do not support fsync of a folder
-        if error.errno not in (errno.EINVAL, errno.EBADF, errno.EOPNOTSUPP):
-            raise
-    finally:
-        os.close(descriptor)
 
 
 def begin_writeback(descriptor: int, start: int, size: int) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import secrets
 from contextlib import suppress
 from pathlib import Path
 
 from nextword.core.errors import RunError
 from nextword.store import replace
 from nextword.store.manifest import MANIFEST, read_manifest
+from nextword.system.atomic import write_atomically
 
 RUNS = Path("runs")
 _POINTER = ".latest"
@@ -59,13 +59,8 @@ def latest(runs: Path = RUNS) -> Path:
 def mark_latest(folder: str | os.PathLike[str]) -> None:
     """Record a finished run as the newest of its parent folder; a failure only costs the convenience."""
     path = Path(os.path.realpath(folder))
-    temporary = path.parent / f"{_POINTER}.{os.getpid()}-{secrets.token_hex(4)}"
-    try:
-        temporary.write_text(path.name + "\n")
-        os.replace(temporary, path.parent / _POINTER)
-    except OSError:
-        with suppress(OSError):
-            temporary.unlink()
+    with suppress(OSError):
+        write_atomically(path.parent / _POINTER, path.name + "\n")
 
 
 def list_runs(runs: Path = RUNS) -> list[Path]:

@@ -19,9 +19,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from nextword.core.errors import RunError
-from nextword.store.disk import fsync_folder
 from nextword.store.manifest import MANIFEST
 from nextword.store.unfinished import checkpoints_in
+from nextword.system.atomic import fsync_folder
 
 try:
     import fcntl

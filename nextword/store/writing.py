@@ -33,6 +33,7 @@ from nextword.store.manifest import (
 )
 from nextword.store.names import RUNS, mark_latest
 from nextword.store.unfinished import FOLDER, checkpoints_in
+from nextword.system.atomic import fsync_file, fsync_folder
 
 _WRITERS = 2
 
@@ -134,11 +135,11 @@ class NewRun:
                     safe_name(name)
                     plain_size(self.path, name)
                     self._records[name] = hash_file(self.path / name)
-                    disk.fsync_file(self.path / name)
+                    fsync_file(self.path / name)
             created = max(time.time_ns(), _newest_created(self.target) + 1, after + 1)
             self.write(MANIFEST, Manifest(dict(self._records), created).to_json())
             for folder in {self.path, *((self.path / name).parent for name in self._records)}:
-                disk.fsync_folder(folder)
+                fsync_folder(folder)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

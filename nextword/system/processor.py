@@ -14,7 +14,6 @@ import platform
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from nextword.system import products
+from nextword.system.atomic import write_atomically
 from nextword.system.cache import cache_folder
 from nextword.system.machine import describe_processor
 
@@ -193,16 +193,7 @@ def _keep(found: Processor, again: bool) -> Processor:
     path = place()
     with suppress(OSError):  # if the cache is not writable, the child runs again next time
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            if not again and (earlier := _recall()) is not None:
-                return earlier
-            os.replace(name, path)
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(name)
+        if not again and (earlier := _recall()) is not None:
+            return earlier
+        write_atomically(path, text, mode=0o600)
     return found

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from nextword.core.bits import bits_per_byte
 from nextword.core.contracts import Encoded
 from nextword.core.task import Measurement, Ranks
 from nextword.data.batches.batch import Ids
@@ -79,7 +80,7 @@ class HeldOutText:
         if ranks is not None:
             nats, count = ranks.total(nats), int(ranks.total(count))
         nll = nats / max(1, count)
-        bits = (nll * self.tokens + self.side_nats) / math.log(2) / self.bytes if self.bytes else None
+        bits = bits_per_byte(nll * self.tokens + self.side_nats, self.bytes) if self.bytes else None
         perplexity = math.exp(nll) if nll < 700 else math.inf
         return Measurement({"nll": nll, "perplexity": perplexity, "bits_per_byte": bits}, nll, count)
 

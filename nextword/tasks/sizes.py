@@ -18,7 +18,7 @@ _LEAST = 1_000_000  # bytes that are always read
 _SMALL = 3_000_000  # bytes of a text that may say more about its letters than about subwords
 _TRYING = 20.0  # seconds below which there is no time to find that out
 
-TOKENS_PER_WEIGHT = 2.5  # a size is chosen if it can learn from so many words for each inner weight
+TOKENS_PER_WEIGHT = 2.5  # a size is chosen if there are this many words for each inner weight
 STEPS = 600  # updates there should be, at least, where batches can be made smaller
 _FEWEST, _MOST = 512, 8192  # positions of a batch
 LARGE_VOCABULARY = 12_000  # from here on, rare words are predicted in clusters
@@ -31,7 +31,7 @@ def readable(seconds: float, tokenizer: str) -> int:
 
 
 def vocabulary(size: int, seconds: float) -> int:
-    """Subwords for a text of so many bytes; fewer in little time, since each costs in every step."""
+    """Choose how many subwords suit a text of this size; fewer in little time: each costs in every step."""
     most = 1024 if seconds < 40 else 2048 if seconds < 150 else 4096 if seconds < 1200 else 32_768
     return min(default_size(size), most)
 
@@ -42,7 +42,7 @@ def learned_bytes(seconds: float) -> int:
 
 
 def tokenizers(size: int | None, seconds: float | None) -> tuple[str, ...]:
-    """Tokenizers to try on a text of so many bytes; none where subwords are known to be best."""
+    """List the tokenizers to try on a text of this size; none where subwords are known to be best."""
     is_small = size is not None and size <= _SMALL
     return ("characters", "bpe") if is_small and seconds is not None and seconds >= _TRYING else ()
 

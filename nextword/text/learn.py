@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import IO, Any
+from typing import IO, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -18,28 +18,34 @@ from nextword.core.contracts import END, START, UNKNOWN, Block, Encoded, Unit
 from nextword.text.chunks import Chunk, word_chunks
 from nextword.text.gaps import GapModel
 from nextword.text.normalize import Normalizer
-from nextword.text.scan import GapCounts, Scanned, Scanner
+from nextword.text.scan import GapCounts, Scanned, Scanner, encoded
 from nextword.text.settings import TextSettings
 from nextword.text.vocab import FIRST_WORD, Vocabulary
-from nextword.text.words import WordTokenizer, encoded
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class FitEncode:
+T = TypeVar("T")
+Make = Callable[[Vocabulary, Unit, GapModel, Normalizer, tuple[int, int]], T]  # as WordTokenizer is made
+
+
+class FitEncode(Generic[T]):
     """Iterate once for the ids of the text; ``tokenizer`` is available afterwards."""
 
-    def __init__(self, blocks: Iterable[Block], settings: TextSettings, unit: Unit = "line") -> None:
+    def __init__(
+        self, make: Make[T], blocks: Iterable[Block], settings: TextSettings, unit: Unit = "line"
+    ) -> None:
+        self._make_tokenizer = make
         self._blocks, self._settings, self._unit = blocks, settings, unit
         self._normalizer = Normalizer(settings.normalize, settings.lowercase)
         self._is_literal = settings.unknown == "literal"
         self._scanner = Scanner(Vocabulary(b"", self._is_literal), unit, learn=True)
         self._gaps: GapCounts = Counter()
         self._counts = np.zeros(FIRST_WORD, np.int64)
-        self._tokenizer: WordTokenizer | None = None
+        self._tokenizer: T | None = None
 
     @property
-    def tokenizer(self) -> WordTokenizer:
+    def tokenizer(self) -> T:
         """The trained tokenizer; the text must have been read to its end."""
         if self._tokenizer is None:
             raise RuntimeError("the tokenizer is available only after all ids have been read")
@@ -79,7 +85,7 @@ class FitEncode:
         more[: len(self._counts)] += self._counts
         self._counts = more
 
-    def _make(self) -> WordTokenizer:
+    def _make(self) -> T:
         joined = self._scanner.joined()
         literal = (int(self._counts[UNKNOWN]), 0)
         if self._is_limited:
@@ -90,7 +96,7 @@ class FitEncode:
         elif self._is_literal:  # words seen once stand in for words yet unseen
             literal = (literal[0], int(np.count_nonzero(self._counts[FIRST_WORD:] == 1)))
         vocab = Vocabulary(joined, self._is_literal)
-        return WordTokenizer(vocab, self._unit, GapModel.fit(self._gaps), self._normalizer, literal)
+        return self._make_tokenizer(vocab, self._unit, GapModel.fit(self._gaps), self._normalizer, literal)
 
     def _renumbered(self, file: IO[bytes], sizes: list[tuple[int, Chunk]]) -> Iterator[Encoded]:
         for size, chunk in sizes:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nextword.core.contracts import END, START, UNKNOWN, Unit
+from nextword.core.contracts import END, START, UNKNOWN, Encoded, Unit
 from nextword.text.chunks import Chunk
 from nextword.text.vocab import FIRST_WORD, Vocabulary
 
@@ -251,3 +251,18 @@ class Scanner:
     def words_from(self, index: int) -> list[bytes]:
         """Return the words known so far from this id on."""
         return [] if self.inner is None else self.inner.words_from(index)
+
+
+def encoded(found: Scanned, chunk: Chunk, unit: Unit, nats: float = 0.0) -> Encoded:
+    """Return a scanned chunk with its counts; where lines are sequences, a line end counts as a word."""
+    words = len(found.ids) - found.begun - (0 if unit == "line" else found.ended)
+    documents = _document_starts(found.ids, chunk) if unit == "line" else None
+    return Encoded(found.ids, found.begun, words, chunk.bytes, found.unknown, nats, documents)
+
+
+def _document_starts(ids: Array, chunk: Chunk) -> tuple[int, ...]:
+    """Return the positions of STARTs that start a document."""
+    if chunk.documents in ((), (0,)) and not chunk.is_open:
+        return chunk.documents  # the usual case: a file starts or continues here
+    starts = np.flatnonzero(ids == START)
+    return tuple(starts[list(chunk.documents)].tolist())

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,15 +22,13 @@ from nextword.text.chunks import Chunk, word_chunks
 from nextword.text.detokenize import JoinedDecoder
 from nextword.text.files import Fields, write_json
 from nextword.text.gaps import GapModel
+from nextword.text.learn import FitEncode
 from nextword.text.normalize import Normalizer, is_text, to_bytes
-from nextword.text.scan import Scanned, Scanner
+from nextword.text.scan import Scanned, Scanner, encoded
 from nextword.text.settings import TextSettings
 from nextword.text.side import Side, SideSymbols, WordJoiner, split_words
 from nextword.text.speller import Speller
 from nextword.text.vocab import Vocabulary, are_words
-
-if TYPE_CHECKING:
-    from nextword.text.learn import FitEncode
 
 Array = np.ndarray[Any, np.dtype[Any]]
 # Number of cached spelling costs of unknown words while a text is evaluated.
@@ -75,12 +73,12 @@ class WordTokenizer:
             pass
         return fitting.tokenizer
 
-    @staticmethod
-    def fit_encode(blocks: Iterable[Block], settings: TextSettings, unit: Unit = "line") -> FitEncode:
+    @classmethod
+    def fit_encode(
+        cls, blocks: Iterable[Block], settings: TextSettings, unit: Unit = "line"
+    ) -> FitEncode[WordTokenizer]:
         """Build vocabulary and ids in one pass: iterate for the ids, then take ``.tokenizer``."""
-        from nextword.text.learn import FitEncode
-
-        return FitEncode(blocks, settings, unit)
+        return FitEncode(cls, blocks, settings, unit)
 
     @cached_property
     def side(self) -> Side:
@@ -205,18 +203,3 @@ class WordTokenizer:
         literal = (fields.count("literal"), fields.count("other_unknown"))
         gaps = GapModel.from_json(fields.values.get("gaps"), fields.path)
         return cls(vocab, fields.unit(), gaps, Normalizer.from_json(fields), literal)
-
-
-def encoded(found: Scanned, chunk: Chunk, unit: Unit, nats: float = 0.0) -> Encoded:
-    """Return a scanned chunk with its counts; where lines are sequences, a line end counts as a word."""
-    words = len(found.ids) - found.begun - (0 if unit == "line" else found.ended)
-    documents = _document_starts(found.ids, chunk) if unit == "line" else None
-    return Encoded(found.ids, found.begun, words, chunk.bytes, found.unknown, nats, documents)
-
-
-def _document_starts(ids: Array, chunk: Chunk) -> tuple[int, ...]:
-    """Return the positions of STARTs that start a document."""
-    if chunk.documents in ((), (0,)) and not chunk.is_open:
-        return chunk.documents  # the usual case: a file starts or continues here
-    starts = np.flatnonzero(ids == START)
-    return tuple(starts[list(chunk.documents)].tolist())

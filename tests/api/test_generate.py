@@ -25,10 +25,10 @@ def test_stream_is_the_generated_text_in_pieces(run):
 
 def test_wrong_generation_setting_is_named(run):
     with pytest.raises(
-        ConfigError, match=r"'generate\.temprature' is not a setting; did you mean 'generate\.temp"
+        ConfigError, match=r"unknown setting 'generate\.temprature'; did you mean 'generate\.temp"
     ):
         run.generate(temprature=2)
     with pytest.raises(ConfigError, match=r"'generate\.top_k' is -1; it must be 0 or more"):
         run.generate(top_k=-1)
-    with pytest.raises(ConfigError, match="'greddy' is no decode; did you mean 'greedy'"):
+    with pytest.raises(ConfigError, match="unknown decode 'greddy'; did you mean 'greedy'"):
         run.generate(decode="greddy")

@@ -23,7 +23,7 @@ def test_out_keeps_the_run_and_load_opens_it(corpus, tmp_path):
 
 
 def test_wrong_argument_of_train_is_named(corpus):
-    with pytest.raises(ConfigError, match="'tokeniser' is no argument of train; did you mean 'tokenizer'"):
+    with pytest.raises(ConfigError, match="unknown argument 'tokeniser' of train; did you mean 'tokenizer'"):
         nextword.train(corpus, tokeniser="words")
 
 

@@ -6,10 +6,10 @@ import json
 import re
 
 import pytest
-from contests import result, write
+from comparisons import result, write
 
 from nextword.comparison.rows import Row, ranked
-from nextword.comparison.setup import enter
+from nextword.comparison.setup import set_up
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.events import Note
 from nextword.store.manifest import MANIFEST
@@ -21,8 +21,8 @@ MODELS = ("ngram-mle", "ngram-stupid", "ngram-add", "ngram")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bench")
     text = write(folder / "text.txt")
-    contest = enter([text], MODELS, sets={"model.order": 2}, out=folder / "out")
-    return folder, text, *result(contest)
+    setup = set_up([text], MODELS, sets={"model.order": 2}, out=folder / "out")
+    return folder, text, *result(setup)
 
 
 def test_every_model_has_a_row_with_its_figures(finished):
@@ -40,7 +40,7 @@ def test_every_model_has_a_row_with_its_figures(finished):
 
 def test_scores_and_zeros_are_marked_and_not_ranked(finished):
     rows = {row.model: row for row in finished[2].rows}
-    assert "no probability" in rows["ngram-stupid"].note
+    assert "not a probability" in rows["ngram-stupid"].note
     assert not rows["ngram-stupid"].ranks
     assert finished[2].rows[-1].model == "ngram-stupid"
     assert rows["ngram-mle"].bits_per_byte is None
@@ -65,22 +65,22 @@ def test_the_report_is_one_file_that_a_corpus_cannot_break(finished):
 def test_a_finished_model_is_not_trained_again(finished):
     folder, text, first, _ = finished
     before = (folder / "out" / "ngram" / MANIFEST).stat().st_mtime_ns
-    again, events = result(enter([text], MODELS, sets={"model.order": 2}, out=folder / "out"))
+    again, events = result(set_up([text], MODELS, sets={"model.order": 2}, out=folder / "out"))
     assert (folder / "out" / "ngram" / MANIFEST).stat().st_mtime_ns == before
     assert json.dumps(again.to_json()) == json.dumps(first.to_json())
-    assert sum("finished before" in event.message for event in events if isinstance(event, Note)) == len(
+    assert sum("already finished" in event.message for event in events if isinstance(event, Note)) == len(
         MODELS
     )
 
 
 def test_other_settings_or_another_text_are_trained_anew(tmp_path):
     text = write(tmp_path / "text.txt", 60)
-    result(enter([text], ["ngram"], sets={"model.order": 2}, out=tmp_path / "out"))
+    result(set_up([text], ["ngram"], sets={"model.order": 2}, out=tmp_path / "out"))
     for change in ({"model.order": 3}, {"model.order": 2}):
         if change == {"model.order": 2}:
             write(tmp_path / "text.txt", 80, seed=2)
-        _, events = result(enter([text], ["ngram"], sets=change, out=tmp_path / "out"))
-        assert not any("finished before" in event.message for event in events if isinstance(event, Note))
+        _, events = result(set_up([text], ["ngram"], sets=change, out=tmp_path / "out"))
+        assert not any("already finished" in event.message for event in events if isinstance(event, Note))
 
 
 def test_everything_goes_to_json_and_to_text(finished):
@@ -95,30 +95,30 @@ def test_everything_goes_to_json_and_to_text(finished):
 
 def test_a_text_of_its_own_can_be_measured(tmp_path):
     train, test = write(tmp_path / "a.txt", 100), write(tmp_path / "b.txt", 30, seed=5)
-    found, _ = result(enter([train], ["ngram"], valid=[test], sets={"model.order": 2}, out=tmp_path / "out"))
+    found, _ = result(set_up([train], ["ngram"], valid=[test], sets={"model.order": 2}, out=tmp_path / "out"))
     assert found.rows[0].bytes == (tmp_path / "b.txt").stat().st_size
 
 
 def test_every_tokenizer_can_be_compared(tmp_path):
     text = write(tmp_path / "a.txt", 120)
     for tokenizer in ("words", "characters", "bytes", "bpe"):
-        contest = enter(
+        setup = set_up(
             [text], ["auto"], tokenizer=tokenizer, sets={"model.order": 2}, out=tmp_path / tokenizer
         )
-        found, _ = result(contest)
+        found, _ = result(setup)
         assert 0 < found.rows[0].bits_per_byte < 8
         assert f"tok:{tokenizer}" in found.rows[0].signature
 
 
 def test_measuring_on_the_training_text_is_refused(tmp_path):
     text = write(tmp_path / "a.txt", 10)
-    with pytest.raises(ConfigError, match="must not be known"):
-        enter([text], ["ngram"], valid=[text])
+    with pytest.raises(ConfigError, match="measure on text that is not trained on"):
+        set_up([text], ["ngram"], valid=[text])
 
 
 def test_minutes_are_an_upper_limit_for_each_model(tmp_path):
     text = write(tmp_path / "a.txt", 60)
-    found, _ = result(enter([text], ["ngram"], out=tmp_path / "out", minutes=1e-9))
+    found, _ = result(set_up([text], ["ngram"], out=tmp_path / "out", minutes=1e-9))
     assert "stopped after" in found.rows[0].note
     assert not (tmp_path / "out" / "ngram").exists()
 
@@ -133,12 +133,12 @@ def test_minutes_are_an_upper_limit_for_each_model(tmp_path):
 )
 def test_mistakes_end_before_anything_is_read(tmp_path, models, more, error, told):
     with pytest.raises(error, match=told):
-        enter([tmp_path / "not-there.txt"], models, **more)
+        set_up([tmp_path / "not-there.txt"], models, **more)
 
 
 def test_a_missing_text_is_named(tmp_path):
     with pytest.raises(DataError, match=r"not-there\.txt"):
-        enter([tmp_path / "not-there.txt"], ["ngram"])
+        set_up([tmp_path / "not-there.txt"], ["ngram"])
 
 
 def test_ranking_puts_finite_probabilities_first_and_scores_last():

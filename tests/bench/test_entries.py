@@ -62,7 +62,7 @@ def test_a_setting_goes_to_the_models_that_have_it():
     ("names", "seeds", "sets", "told"),
     [
         (["ngram", "lstm"], 0, {}, "'seeds' is 0"),
-        (["ngram", "mixture"], 1, {}, "name two at least"),
+        (["ngram", "mixture"], 1, {}, "name at least two"),
         (["ngram", "lstn"], 1, {}, "did you mean 'lstm'"),
         (["ngram", "lstm"], 1, {"model.hiden": 3}, "did you mean 'model.hidden'"),
     ],

@@ -6,13 +6,13 @@ import json
 
 import numpy as np
 import pytest
-from contests import result, write
+from comparisons import result, write
 
 from nextword.comparison import mixed
 from nextword.comparison.entries import entries
-from nextword.comparison.progress import Pace
+from nextword.comparison.progress import RunPace
 from nextword.comparison.rows import Row
-from nextword.comparison.setup import enter
+from nextword.comparison.setup import set_up
 from nextword.core.events import Note, Stage
 from nextword.runs import saved
 
@@ -29,7 +29,7 @@ MODELS = ("ngram", "lstm", "mixture")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("networks")
     text = write(folder / "text.txt", 400)
-    return folder, text, *result(enter([text], MODELS, sets=SMALL, out=folder / "out", seeds=2))
+    return folder, text, *result(set_up([text], MODELS, sets=SMALL, out=folder / "out", seeds=2))
 
 
 def test_every_seed_is_a_row_and_a_run(finished):
@@ -37,7 +37,7 @@ def test_every_seed_is_a_row_and_a_run(finished):
     assert sorted(row.run for row in found.rows) == [
         "lstm", "lstm-seed1", "mixture", "mixture-seed1", "ngram"
     ]  # fmt: skip
-    assert {each.name: len(each.rows) for each in found.standings} == {"ngram": 1, "lstm": 2, "mixture": 2}
+    assert {each.name: len(each.rows) for each in found.models} == {"ngram": 1, "lstm": 2, "mixture": 2}
     first, second = (saved.load(folder / "out" / run).settings.train.seed for run in ("lstm", "lstm-seed1"))
     assert second == first + 1
 
@@ -59,12 +59,12 @@ def test_networks_have_curves_speeds_and_parameters(finished):
     assert row.train_speed > 0
     assert row.write_speed > 0
     assert row.seed == 0
-    assert len(row.blocks) == len(finished[2].standings[0].first.blocks) > 5
+    assert len(row.blocks) == len(finished[2].models[0].first.blocks) > 5
     assert sum(row.blocks) == pytest.approx(row.bits_per_byte * row.bytes, rel=1e-6)
 
 
 def test_a_mixture_is_no_worse_than_its_parts_and_says_its_weights(finished):
-    by_name = {each.name: each for each in finished[2].standings}
+    by_name = {each.name: each for each in finished[2].models}
     assert by_name["mixture"].bits <= by_name["ngram"].bits + 0.01
     assert "ngram" in by_name["mixture"].note
     assert by_name["mixture"].first.train_seconds >= by_name["ngram"].first.train_seconds
@@ -78,35 +78,35 @@ def test_the_page_shows_curves_and_the_mixture(finished):
 
 def test_finished_seeds_are_kept_when_more_are_asked_for(finished):
     folder, text, first, _ = finished
-    again, events = result(enter([text], MODELS, sets=SMALL, out=folder / "out", seeds=2))
+    again, events = result(set_up([text], MODELS, sets=SMALL, out=folder / "out", seeds=2))
     assert json.dumps(again.to_json()) == json.dumps(first.to_json())
     assert not any(isinstance(event, Note) and " of 5: " in event.message for event in events)
-    _, events = result(enter([text], ["ngram", "lstm"], sets=SMALL, out=folder / "out", seeds=3))
+    _, events = result(set_up([text], ["ngram", "lstm"], sets=SMALL, out=folder / "out", seeds=3))
     told = [event.message for event in events if isinstance(event, Note)]
-    assert sum("finished before" in message for message in told) == 3
+    assert sum("already finished" in message for message in told) == 3
     assert any(message.startswith("4 of 4: lstm-seed2") for message in told)
 
 
 def test_what_is_measured_is_not_what_is_tuned_on(tmp_path):
     text = write(tmp_path / "text.txt", 300)
-    contest = enter([text], MODELS, sets=SMALL, out=tmp_path / "out")
-    sides = (contest.train, contest.tune, contest.held)
+    setup = set_up([text], MODELS, sets=SMALL, out=tmp_path / "out")
+    sides = (setup.train, setup.tune, setup.held)
     parts = [b"".join(block.data for block in side.blocks()) for side in sides]
     with open(text, "rb") as file:
         assert b"".join(parts) == file.read()
     assert all(parts)
-    assert enter([text], ["ngram"], out=tmp_path / "out").tune is None
+    assert set_up([text], ["ngram"], out=tmp_path / "out").tune is None
 
 
 def test_several_tokenizers_stand_in_one_table(tmp_path):
     text = write(tmp_path / "text.txt", 150)
-    contest = enter([text], ["ngram", "lstm"], tokenizer=["words", "bytes"], sets=SMALL, out=tmp_path / "out")
-    found, _ = result(contest)
-    names = {each.name for each in found.standings}
+    setup = set_up([text], ["ngram", "lstm"], tokenizer=["words", "bytes"], sets=SMALL, out=tmp_path / "out")
+    found, _ = result(setup)
+    names = {each.name for each in found.models}
     assert names == {"ngram words", "lstm words", "ngram bytes", "lstm bytes"}
-    heads = {tuple(word for word, _ in each.first.surprise[0]) for each in found.standings}
+    heads = {tuple(word for word, _ in each.first.surprise[0]) for each in found.models}
     assert len(heads) == 1
-    assert len({len(each.first.blocks) for each in found.standings}) == 1
+    assert len({len(each.first.blocks) for each in found.models}) == 1
     assert "do not compare" in found.report.read_text()
 
 
@@ -127,11 +127,11 @@ def test_the_best_of_each_kind_is_mixed_and_chosen_without_the_measured_text():
 
 def test_the_time_left_is_told_before_each_model(tmp_path):
     text = write(tmp_path / "text.txt", 100)
-    contest = enter([text], MODELS, out=tmp_path / "out", minutes=2, seeds=2)
-    pace = Pace(contest)
-    assert pace.line(contest.entries[0]) == "1 of 5: ngram; about 5 minutes left in all"
-    pace.skip(contest.entries[0])
-    assert pace.line(contest.entries[1]).startswith("2 of 5: lstm, 2 minutes; about 4 minutes")
+    setup = set_up([text], MODELS, out=tmp_path / "out", minutes=2, seeds=2)
+    pace = RunPace(setup)
+    assert pace.line(setup.entries[0]) == "1 of 5: ngram; about 5 minutes left in all"
+    pace.skip(setup.entries[0])
+    assert pace.line(setup.entries[1]).startswith("2 of 5: lstm, 2 minutes; about 4 minutes")
 
 
 def test_stages_name_their_model(finished):
@@ -144,9 +144,9 @@ def test_a_network_that_learns_nothing_does_not_stop_the_others(tmp_path):
     text = write(tmp_path / "text.txt", 100)
     wild = {"model.activation": "relu", "train.optimizer": "sgd", "train.rate": 1000.0, "train.clip": 0.0}
     wild = SMALL | wild | {"train.steps": 30}
-    found, _ = result(enter([text], ["rnn", "ngram"], sets=wild, out=tmp_path / "out"))
-    failed = next(each for each in found.standings if each.name == "rnn")
-    assert found.standings[0].name == "ngram"
+    found, _ = result(set_up([text], ["rnn", "ngram"], sets=wild, out=tmp_path / "out"))
+    failed = next(each for each in found.models if each.name == "rnn")
+    assert found.models[0].name == "ngram"
     assert failed.note
     assert not failed.ranks
     assert "rnn: " in str(found)

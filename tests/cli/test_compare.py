@@ -9,7 +9,7 @@ def test_compare_prints_a_table_writes_a_report_and_resumes(nextword, corpus, he
     again = nextword(
         "compare", corpus, "--models", "ngram-add,ngram", "--set", "model.order=2", "--out", "c", "--json"
     )
-    assert again.err.count("was finished before") == 2
+    assert again.err.count("is already finished") == 2
     assert {row["model"] for row in again.json["models"]} == {"ngram-add", "ngram"}
     wrong = nextword("compare", corpus, "--models", "ngram,ngrm")
-    assert (wrong.code, "'ngrm' is no model" in wrong.err) == (1, True)
+    assert (wrong.code, "unknown model 'ngrm'" in wrong.err) == (1, True)

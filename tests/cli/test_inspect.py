@@ -42,7 +42,7 @@ def test_json_holds_the_arrays(nextword, saved_run):
         (["--what", "beam", "--out", "x.pdf"], "it must end in one of: .html, .svg, .png, .json"),
         (["--what", "beam", "--against", "latest"], "'--against' works with gradients, depth, surprise"),
         (["--what", "beam", "--set-gate", "forget=1"], "'--set-gate' works with gates"),
-        (["--what", "evidence", "--text", ""], "give --text at least one word"),
+        (["--what", "evidence", "--text", ""], "give at least one word with --text"),
         (["--set", "beem_size=3"], "unknown setting 'inspect.beem_size'; did you mean 'inspect.beam_size'?"),
         (["--layer", "-1"], "'inspect.layer' is -1; it must be 0 or more"),
     ],

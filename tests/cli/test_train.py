@@ -41,7 +41,7 @@ def test_train_json_is_one_object(nextword, corpus, here):
     assert done.json["run"] == "a"
     assert done.json["tokens"] == 36 * 8
     assert done.json["valid_perplexity"] > 1
-    assert "is in the training text too" in done.err
+    assert "is also in the training text" in done.err
 
 
 def test_recipe_sets_what_it_names_and_set_wins(nextword, corpus, here):

@@ -58,24 +58,9 @@ def _cycles(graph):
     }
 
 
-# Known cycles, each by its files.
-CYCLES = {
-    frozenset({"nextword.data.readers", "nextword.data.tables"}),
-    frozenset({"nextword.ngram.limited.buckets", "nextword.ngram.limited.spark"}),
-    frozenset({"nextword.text.learn", "nextword.text.words"}),
-    frozenset(
-        {
-            "nextword.training.distributed.ddp",
-            "nextword.training.distributed.engines",
-            "nextword.training.distributed.fsdp",
-        }
-    ),
-}
-
-
 @pytest.mark.needs("grimp")
 def test_no_file_imports_itself_through_others():
-    assert _cycles(_graph()) <= CYCLES
+    assert _cycles(_graph()) == set()
 
 
 def test_a_cycle_is_found_through_any_number_of_files():

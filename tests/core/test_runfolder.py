@@ -23,6 +23,7 @@ from nextword.store.manifest import LARGE, MANIFEST
 from nextword.store.names import default_name, latest, list_runs, mark_latest, resolve
 from nextword.store.reading import RunFolder, open_run
 from nextword.store.writing import check_target, new_run
+from nextword.system import atomic
 
 
 def write(path: Path, version: int = 1, overwrite: bool = False, size: int = 100) -> None:
@@ -645,7 +646,7 @@ def test_other_errors_of_locking_are_not_hidden(tmp_path: Path, monkeypatch: pyt
 def test_a_folder_that_cannot_be_synced_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", fail_with(errno.EIO))
     with pytest.raises(OSError, match="Input/output error"):
-        disk.fsync_folder(tmp_path)
+        atomic.fsync_folder(tmp_path)
 
 
 @pytest.mark.parametrize("library", [lambda *a, **k: object(), fail_with(errno.ENOENT)])

@@ -39,10 +39,10 @@ def test_a_name_of_the_slot_is_a_plain_string():
     [
         (
             {"head": "sofmax"},
-            "'model.head' is 'sofmax'; did you mean 'softmax'? There are: softmax, adaptive",
+            "'model.head' is 'sofmax'; did you mean 'softmax'? Allowed: softmax, adaptive",
         ),
-        ({"head": "zzzzzz"}, "'model.head' is 'zzzzzz'; there are: softmax, adaptive"),
-        ({"place": "pree"}, "'model.place' is 'pree'; did you mean 'pre'? There are: auto, pre, post"),
+        ({"head": "zzzzzz"}, "'model.head' is 'zzzzzz'; allowed: softmax, adaptive"),
+        ({"place": "pree"}, "'model.place' is 'pree'; did you mean 'pre'? Allowed: auto, pre, post"),
     ],
 )
 def test_an_unknown_name_is_one_sentence_with_the_nearest_and_all_names(values, sentence):

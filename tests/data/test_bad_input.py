@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from nextword.core.errors import DataError, MissingPart
-from nextword.data import files, paths, readers, tables
+from nextword.data import files, paths, plain, tables
 from nextword.data.readers import read
 from nextword.data.settings import DataSettings
 
@@ -162,7 +162,7 @@ def test_a_gzip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_an_endless_record_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "LINE_LIMIT", 1000)
-    monkeypatch.setattr(readers, "BLOCK", 400)
+    monkeypatch.setattr(plain, "BLOCK", 400)
     monkeypatch.setattr(files, "PIECE", 100)
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'"' + b"x" * 3000 + b'"\n')

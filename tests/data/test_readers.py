@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nextword.data import files, readers
+from nextword.data import files, plain, readers
 from nextword.data.paths import resolve, same_file
 from nextword.data.readers import read
 from nextword.data.settings import DataSettings
@@ -57,7 +57,7 @@ def test_blocks_are_small_whole_characters_and_lose_nothing(
 ) -> None:
     path = write(tmp_path_factory.mktemp("b") / "a.txt", "start\n" + text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(readers, "BLOCK", size)
+        patch.setattr(plain, "BLOCK", size)
         patch.setattr(files, "PIECE", 4)
         blocks = list(read(path, raw=True))
     assert b"".join(block.data for block in blocks) == ("start\n" + text).encode()
@@ -89,7 +89,7 @@ def test_byte_order_marks_are_left_out_at_line_starts_only(tmp_path: Path) -> No
 def test_a_byte_order_mark_at_the_start_of_a_later_block_is_left_out(
     tmp_path: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(readers, "BLOCK", 8)
+    monkeypatch.setattr(plain, "BLOCK", 8)
     monkeypatch.setattr(files, "PIECE", 4)
     assert "".join(texts(write(tmp_path / "a.txt", "wordword\n\ufeffnext\n"))) == "wordword\nnext\n"
 
@@ -118,7 +118,7 @@ def test_json_lines_give_one_document_a_record(tmp_path: Path) -> None:
 
 
 def test_a_json_line_may_span_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "BLOCK", 16)
+    monkeypatch.setattr(plain, "BLOCK", 16)
     monkeypatch.setattr(files, "PIECE", 8)
     assert texts(write(tmp_path / "a.jsonl", '"' + "word " * 30 + '"\n"b"\n')) == ["word " * 30, "b"]
 
@@ -227,7 +227,7 @@ def test_a_large_file_is_read_ahead_with_the_same_result(
 ) -> None:
     data = b"some words in a line\n" * 200
     path = write(tmp_path / "a.txt", data)
-    monkeypatch.setattr(readers, "BLOCK", 1000)
+    monkeypatch.setattr(plain, "BLOCK", 1000)
     monkeypatch.setattr(files, "PIECE", 100)
     monkeypatch.setattr(readers, "_AHEAD", 0)
     reader = read(path, digest=True)

@@ -13,7 +13,7 @@ from nextword.core.catalog import names
 from nextword.core.contracts import Block
 from nextword.core.errors import FormatError
 from nextword.core.events import Done, Progress
-from nextword.evaluation.compress.coder import Decoder, Encoder, Weights
+from nextword.evaluation.compress.coder import IntegerDistribution, RangeDecoder, RangeEncoder
 from nextword.evaluation.compress.compressor import HEADER, compress, compressing, decompress
 from nextword.evaluation.lm.perplexity import evaluate
 
@@ -129,18 +129,18 @@ def test_any_word_of_any_distribution_is_coded_and_costs_its_surprise(size, seed
     rng = np.random.default_rng(seed)
     p = rng.dirichlet(np.full(size, sharp)) if sharp > 0.02 else np.eye(size)[0]
     with np.errstate(divide="ignore"):
-        weights = Weights(np.log(p))
+        weights = IntegerDistribution(np.log(p))
     words = [*rng.choice(size, p=p, size=200).tolist(), 0, size - 1]
-    encoder = Encoder()
+    encoder = RangeEncoder()
     for word in words:
         encoder.word(weights, word)
     data = encoder.finish()
-    decoder = Decoder(data)
+    decoder = RangeDecoder(data)
     assert [decoder.word(weights) for _ in words] == words
     surprise = -np.log2(np.maximum(p[words], 2.0**-32)).sum()
     assert len(data) * 8 <= surprise * 1.005 + 96
 
 
 def test_no_distribution_at_all_is_coded_as_any_word():
-    weights = Weights(np.full(10, -np.inf))
+    weights = IntegerDistribution(np.full(10, -np.inf))
     assert len(set(weights.weights)) == 1

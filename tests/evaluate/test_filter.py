@@ -23,7 +23,7 @@ from nextword.core.errors import ConfigError, DataError
 from nextword.core.events import Done, Note, Progress
 from nextword.evaluation.lines.filter import FilterSettings, Scorer, filter_lines
 from nextword.evaluation.lines.progress import ScoreLog, count_lines, kept_bytes, whole_lines
-from nextword.evaluation.lines.rules import Rule
+from nextword.evaluation.lines.rules import KeepRule
 from nextword.evaluation.lines.scores import score_lines
 from nextword.evaluation.lm import streams
 
@@ -213,7 +213,11 @@ def test_bad_input_is_named_with_its_line_and_nothing_is_written(tmp_path, score
     (tmp_path / "empty.txt").write_bytes(b"")
     with pytest.raises(DataError, match="no lines"):
         run(scorer, tmp_path / "empty.txt", tmp_path / "out", keep=keep)
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith("out.part") or path.name == "out"]
+    assert not [
+        path
+        for path in tmp_path.iterdir()
+        if path.name.startswith((".out.tmp-", "out.part")) or path.name == "out"
+    ]
 
 
 def test_a_line_that_is_too_long_is_refused_with_the_limit(tmp_path, scorer):
@@ -240,7 +244,7 @@ def test_going_on_is_noted(tmp_path, text, scorer):
         for event in filter_lines(scorer, text, tmp_path / "out", FilterSettings(**SMALL))
         if isinstance(event, Note)
     ]
-    assert "going on after" in notes[0].message
+    assert "resuming after" in notes[0].message
 
 
 WRONG = ["", "bes", "head", "head:0", "head:101", "head:x", "below:0", "below:-1", "below:1.2.3"]
@@ -249,11 +253,11 @@ WRONG = ["", "bes", "head", "head:0", "head:101", "head:x", "below:0", "below:-1
 @pytest.mark.parametrize("wrong", WRONG)
 def test_wrong_rules_are_refused_with_the_allowed_ones(wrong):
     with pytest.raises(ConfigError, match="--keep"):
-        Rule.parse(wrong)
+        KeepRule.parse(wrong)
 
 
 def test_a_difference_may_be_limited_by_any_number():
-    assert Rule.parse("below:-0.5", difference=True).limit == -0.5
+    assert KeepRule.parse("below:-0.5", difference=True).limit == -0.5
 
 
 few = st.lists(st.sampled_from([0.5, 1.0, 1.5, np.inf]), min_size=1, max_size=40)
@@ -262,7 +266,7 @@ few = st.lists(st.sampled_from([0.5, 1.0, 1.5, np.inf]), min_size=1, max_size=40
 @given(scores=few, percent=st.floats(1, 100))
 def test_rules_keep_exact_counts_and_the_best_first(scores, percent):
     scores = np.array(scores, np.float32)
-    mask = Rule.parse(f"head:{percent:.3f}").mask(scores)
+    mask = KeepRule.parse(f"head:{percent:.3f}").mask(scores)
     count = math.floor(len(scores) * float(f"{percent:.3f}") / 100 + 0.5)
     assert mask.sum() == count
     order = np.argsort(scores, kind="stable")

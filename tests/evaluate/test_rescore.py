@@ -83,7 +83,7 @@ def test_ids_that_repeat_are_the_utterances_and_need_not_stand_together():
         (b'{"id": 1, "score": 2, "text": "a"}\n{"id": 1}\n', "list.txt:2: 'score' is missing"),
         (b'{"id": 1, "score": "high", "text": "a"}\n', "list.txt:1: 'score' is 'high'"),
         (b'{"id": 1, "score": 2, "text": "a\\nb"}\n', "list.txt:1: 'text' must be one line"),
-        (b'{"id": 1\n', "list.txt:1: this line is no JSON"),
+        (b'{"id": 1\n', "list.txt:1: this line is not JSON"),
         (b'{"id": 1, "score": 2, "text": "\\ud800"}\n', "list.txt:1: 'text' must be one line"),
         (b"\n\nutt-1 1 caf\xe9\n", "list.txt:3: the byte 0xE9"),
         (b"\n\n", "list.txt: the n-best list is empty"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nextword.core.contracts import Block
 from nextword.evaluation.lm.spans import LineCosts, cut
-from nextword.evaluation.lm.streams import Stream
+from nextword.evaluation.lm.streams import ScoreStream
 from nextword.evaluation.lm.surprise import by_word, units
 from nextword.ngram import estimation
 from nextword.ngram.settings import NgramSettings
@@ -32,7 +32,7 @@ def trained(name, text=TEXT):
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_the_lines_of_a_text_add_up_to_its_bits(name):
     model, tokenizer = trained(name)
-    costs, stream, nats = LineCosts(tokenizer), Stream(model), 0.0
+    costs, stream, nats = LineCosts(tokenizer), ScoreStream(model), 0.0
     blocks = [Block(TEXT[:30].encode(), False), Block(TEXT[30:].encode(), True), Block(b"one more\n", True)]
     for piece in tokenizer.encode_blocks(blocks, costs=True):
         logp = stream.push(piece.ids)
@@ -57,7 +57,7 @@ def test_words_cost_the_same_sum_as_their_tokens(name):
         for piece in tokenizer.encode_blocks([Block(word.encode(), True)], costs=True)
         if piece.unknown
     )
-    stream = Stream(model)
+    stream = ScoreStream(model)
     nats = 0.0
     for piece in tokenizer.encode_blocks([Block(line.encode(), True)]):
         nats -= float(stream.push(piece.ids)[:-1].sum())  # without END

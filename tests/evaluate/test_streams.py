@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nextword.core.contracts import END, START, Encoded
 from nextword.evaluation.lm import batches
-from nextword.evaluation.lm.streams import Stream, gathered
+from nextword.evaluation.lm.streams import ScoreStream, gathered
 from nextword.mixtures.mixture import Mixture
 
 sequences = st.lists(st.lists(st.integers(3, 12), max_size=9), min_size=1, max_size=8)
@@ -42,7 +42,7 @@ def test_a_stream_cut_anywhere_gives_what_stepping_gives(trained, plain, kind, r
     asked = model if kind == "packed" else plain(model)
     if kind == "packed without order":
         asked.score_packed = model.score_packed
-    stream, ids = Stream(asked), packed(rows)
+    stream, ids = ScoreStream(asked), packed(rows)
     edges = [0, *sorted(min(cut, len(ids)) for cut in cuts), len(ids)]
     found = np.concatenate([stream.push(ids[a:b]) for a, b in pairwise(edges)])
     assert np.allclose(found, one_by_one(model, rows), atol=1e-9)
@@ -52,17 +52,19 @@ def test_a_stream_cut_anywhere_gives_what_stepping_gives(trained, plain, kind, r
 @given(rows=sequences)
 def test_without_start_the_first_word_has_no_context(trained, rows):
     model, _ = trained()
-    assert np.allclose(Stream(model, begin=False).push(packed(rows)), one_by_one(model, rows, begin=False))
+    assert np.allclose(
+        ScoreStream(model, begin=False).push(packed(rows)), one_by_one(model, rows, begin=False)
+    )
 
 
 def test_long_sequences_are_scored_in_pieces_with_the_same_result(trained, plain, monkeypatch):
     model, _ = trained()
     rng = np.random.default_rng(0)
     rows = [list(rng.integers(3, 12, size=size)) for size in (50, 3, 0, 17, 16, 40)]
-    expected = Stream(plain(model)).push(packed(rows))
+    expected = ScoreStream(plain(model)).push(packed(rows))
     monkeypatch.setattr(batches, "PIECE", 16)
     monkeypatch.setattr(batches, "BATCH", 24)
-    assert np.allclose(Stream(plain(model)).push(packed(rows)), expected)
+    assert np.allclose(ScoreStream(plain(model)).push(packed(rows)), expected)
 
 
 def test_small_pieces_are_put_together_without_loss():
@@ -113,7 +115,7 @@ def test_a_carried_state_goes_on_within_a_document_and_begins_anew_at_the_next(
     trained, plain, documents, cuts
 ):
     model, _ = trained()
-    stream = Stream(carrier(plain(model)), carry=True)
+    stream = ScoreStream(carrier(plain(model)), carry=True)
     found = np.concatenate([stream.push(ids, begins) for ids, begins in pieces_of(documents, cuts)])
     assert np.allclose(found, carried(model, documents), atol=1e-9)
 
@@ -123,7 +125,7 @@ def test_a_carried_state_goes_on_within_a_document_and_begins_anew_at_the_next(
 def test_a_mixture_is_streamed_by_its_parts(trained, plain, documents, cuts):
     model, _ = trained()
     mixture = Mixture([model, carrier(plain(model))], (0.25, 0.75))
-    stream = Stream(mixture, carry=True)
+    stream = ScoreStream(mixture, carry=True)
     found = np.concatenate([stream.push(ids, begins) for ids, begins in pieces_of(documents, cuts)])
     alone = one_by_one(model, [row for rows in documents for row in rows])
     expected = np.log(0.25 * np.exp(alone) + 0.75 * np.exp(carried(model, documents)))
@@ -136,7 +138,7 @@ def test_nothing_is_carried_unless_asked_for(trained, plain, documents):
     model, _ = trained()
     rows = [row for rows in documents for row in rows]
     (ids, begins), *_ = pieces_of(documents, [])
-    assert np.allclose(Stream(carrier(plain(model))).push(ids, begins), one_by_one(model, rows))
+    assert np.allclose(ScoreStream(carrier(plain(model))).push(ids, begins), one_by_one(model, rows))
 
 
 def test_long_documents_are_read_side_by_side_with_the_same_result(trained, plain, monkeypatch):
@@ -146,7 +148,9 @@ def test_long_documents_are_read_side_by_side_with_the_same_result(trained, plai
     monkeypatch.setattr(batches, "PIECE", 16)
     monkeypatch.setattr(batches, "BATCH", 24)
     (ids, begins), *_ = pieces_of(documents, [])
-    assert np.allclose(Stream(carrier(plain(model)), carry=True).push(ids, begins), carried(model, documents))
+    assert np.allclose(
+        ScoreStream(carrier(plain(model)), carry=True).push(ids, begins), carried(model, documents)
+    )
 
 
 def test_documents_are_put_together_with_their_places():

@@ -426,7 +426,7 @@ FAULTS = {
     ),
     "nan": (
         GOOD.replace("-0.6\ta b", "nan\ta b"),
-        r":16: the log10 probability is 'nan', which is no finite",
+        r":16: the log10 probability is 'nan', which is not a finite",
     ),
     "infinite backoff": (GOOD.replace("-0.25", "-inf"), r":16: the log10 backoff is '-inf'"),
     "huge backoff": (GOOD.replace("-0.25", "300"), r":16: the log10 backoff is '300'"),

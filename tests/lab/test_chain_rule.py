@@ -67,10 +67,10 @@ def test_a_truncated_gradient_begins_at_the_last_steps_and_is_full_where_it_is_l
 def test_random_truncation_is_unbiased_with_the_corrected_factor_only():
     example = by.random_example(hidden=4, words=5, length=6, seed=2)
     full, rng = by.by_backpropagation(example), np.random.default_rng(0)
-    fixed = by.by_lot(example, 0.7, 1 / 0.7, 40_000, rng)
+    fixed = by.at_random(example, 0.7, 1 / 0.7, 40_000, rng)
     error = np.abs(fixed.mean(axis=0) - full) / (fixed.std(axis=0) / 200 + 1e-12)
     assert error.max() < 5  # standard errors
-    printed = by.by_lot(example, 0.7, 0.7, 40_000, rng).mean(axis=0)
+    printed = by.at_random(example, 0.7, 0.7, 40_000, rng).mean(axis=0)
     expected = sum(0.49**back * part for back, part in enumerate(by.by_appearance(example)[::-1]))
     assert np.linalg.norm(printed - full) > 0.1 * np.linalg.norm(full)
     assert np.abs(printed - expected).max() < 0.02  # its mean factor is π²
@@ -94,7 +94,7 @@ def test_a_blank_accepts_a_comma_and_no_leading_zero(value):
 
 
 def test_an_unknown_blank_is_named_with_those_that_there_are():
-    with pytest.raises(ConfigError, match="'z' is no blank; there are: a, b"):
+    with pytest.raises(ConfigError, match="unknown blank 'z'; there are: a, b"):
         chain_rule.check("z", 1.0)
 
 

@@ -13,10 +13,11 @@ from nextword.core.events import Done, Note
 from nextword.core.printable import markup
 from nextword.data.source import Source
 from nextword.experiments import everything, fitting
-from nextword.experiments.finding import Finding
+from nextword.experiments.result import ExperimentResult
 from nextword.runs import saved
 from nextword.runs.settings import plan
 from nextword.store.writing import new_run
+from nextword.tasks.lm import Texts
 from nextword.training.fit import fit
 
 LIMIT = 5_000_000  # bytes of the page
@@ -57,14 +58,14 @@ def test_an_experiment_that_fails_does_not_stop_the_others(tmp_path, monkeypatch
     events, found = run_all(tmp_path, quick=True, names=("parallel", "counts"))
     assert found.failed == {"parallel": "ZeroDivisionError: no number"}
     assert [each.name for each in found.findings] == ["counts"]
-    assert "could not be run: ZeroDivisionError" in found.path.read_text()
+    assert "could not run: ZeroDivisionError" in found.path.read_text()
     assert any(isinstance(event, Note) and "parallel failed" in event.message for event in events)
 
 
 def test_a_run_is_used_where_it_fits_and_left_out_where_it_does_not(tmp_path):
     (tmp_path / "text.txt").write_text("a b c d\nb a d c\n" * 400)
     settings = plan("ngram", sets={"model.order": 2})
-    *_, done = fit(settings, Source.for_training([tmp_path / "text.txt"], settings.data))
+    *_, done = fit(settings, Texts(Source.for_training([tmp_path / "text.txt"], settings.data)))
     with new_run(tmp_path / "run") as new:
         saved.write(done.result, new)
     names = ("counts", "sums-to-one")
@@ -99,7 +100,7 @@ def test_every_experiment_that_takes_a_run_is_in_the_catalog():
 
 def test_pictures_are_shown_and_tables_where_nothing_is_drawn(tmp_path):
     _, found = run_all(tmp_path, quick=True, names=("counts",))
-    assert isinstance(found.findings[0], Finding)
+    assert isinstance(found.findings[0], ExperimentResult)
     assert len(found.findings[0].pictures) == 3
 
 

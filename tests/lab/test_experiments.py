@@ -16,6 +16,7 @@ from nextword.experiments import fitting
 from nextword.runs import saved
 from nextword.runs.settings import plan
 from nextword.store.writing import new_run
+from nextword.tasks.lm import Texts
 from nextword.training.fit import fit
 
 OF_COUNTS = ("sums-to-one", "counts", "smoothing", "sparsity", "stopping")
@@ -31,7 +32,7 @@ def experiment(name, out, run=None, quick=False):
 
 
 def save(folder, settings):
-    *_, done = fit(settings, Source.for_training([folder / "text.txt"], settings.data))
+    *_, done = fit(settings, Texts(Source.for_training([folder / "text.txt"], settings.data)))
     with new_run(folder / settings.family) as new:
         saved.write(done.result, new)
     return folder / settings.family
@@ -99,12 +100,12 @@ def test_the_first_state_of_a_recurrent_run_is_pushed(networks, tmp_path):
 
 @pytest.mark.parametrize("name", [name for name in catalog.names("lab") if name not in fitting.TAKES])
 def test_experiments_with_models_of_their_own_say_that_they_take_no_run(name, run, tmp_path):
-    with pytest.raises(ConfigError, match=f"'{name}' makes its own models.*leave out --run.*vanishing"):
+    with pytest.raises(ConfigError, match=f"'{name}' trains its own models.*leave out --run.*vanishing"):
         experiment(name, tmp_path, run)
 
 
 def test_gradients_of_a_count_model_are_refused_with_what_fits(run, tmp_path):
-    said = r"family ngram, which is no network.*'vanishing' fits:.*transformer"
+    said = r"family ngram, which is not a network.*'vanishing' fits:.*transformer"
     with pytest.raises(ConfigError, match=said):
         experiment("vanishing", tmp_path, run)
 

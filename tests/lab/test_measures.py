@@ -15,8 +15,8 @@ from nextword.core.contracts import END, START, UNKNOWN
 from nextword.data.batches.batch import NOT_COUNTED
 from nextword.experiments import clipping, exact, exposure_bias, initial_state, reach, small, window
 from nextword.experiments.bidirectional import TwoWays
-from nextword.experiments.gradients import by_distance, middle
 from nextword.experiments.random_truncation import places
+from nextword.experiments.vanishing import gradient_norms, relative
 from nextword.models.network import NeuralLanguageModel
 
 SETS = {
@@ -37,11 +37,11 @@ def make(family):
 def test_the_gradient_by_distance_is_that_of_moving_a_words_vector(family):
     """Against finite differences: move the vector of one word of one row, alone."""
     network = make(family).double().eval()
-    norms = by_distance(network, ROWS)
+    norms = gradient_norms(network, ROWS)
     assert norms.shape == (3, 6)
     row = ROWS[:1].copy()
     row[0, :-1] = [3, 4, 5, 6, 7, 8]  # every word once, so that its vector is one place
-    slopes = by_distance(network, row)[0]
+    slopes = gradient_norms(network, row)[0]
     for back in range(6):
         vector = network.embedding.weight_VE[8 - back]  # the word so far back
         found = []
@@ -53,7 +53,8 @@ def test_the_gradient_by_distance_is_that_of_moving_a_words_vector(family):
                     losses.append(loss_of(network, row))
                     vector[place] -= push
             found.append((losses[1] - losses[0]) / 2e-6)
-        assert np.linalg.norm(found) == pytest.approx(slopes[back], rel=2e-3, abs=1e-6)
+        scale = getattr(network, "scale_words", 1.0)  # vectors are multiplied by it
+        assert np.linalg.norm(found) == pytest.approx(scale * slopes[back], rel=2e-3, abs=1e-6)
 
 
 def loss_of(network, row):
@@ -63,21 +64,28 @@ def loss_of(network, row):
 
 
 def test_a_window_hears_nothing_from_outside_and_an_rnn_does():
-    assert (by_distance(make("window"), ROWS)[:, 3:] == 0).all()
-    assert (by_distance(make("rnn"), ROWS) > 0).all()
+    assert (gradient_norms(make("window"), ROWS)[:, 3:] == 0).all()
+    assert (gradient_norms(make("rnn"), ROWS) > 0).all()
+
+
+def test_a_text_longer_than_a_transformers_context_is_measured_within_it():
+    rows = np.random.default_rng(1).integers(3, 12, (2, 41))
+    norms = gradient_norms(make("transformer"), rows)
+    assert (norms[:, :32] > 0).all()
+    assert (norms[:, 32:] == 0).all()
 
 
 def test_measuring_a_gradient_leaves_the_network_as_it_was():
     network = make("lstm")
     before = [weight.clone() for weight in network.parameters()]
-    by_distance(network, ROWS)
+    gradient_norms(network, ROWS)
     assert all(torch.equal(a, b) for a, b in zip(before, network.parameters(), strict=True))
     assert all(weight.grad is None for weight in network.parameters())
     assert network.training
 
 
 def test_relative_gradients_begin_at_one():
-    assert middle(np.array([[2.0, 1.0], [4.0, 0.0]])).tolist() == [1.0, pytest.approx(1 / 6)]
+    assert relative(np.array([[2.0, 1.0], [4.0, 0.0]])).tolist() == [1.0, pytest.approx(1 / 6)]
 
 
 @given(st.integers(0, 50), st.integers(1, 4))

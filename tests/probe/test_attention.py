@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nextword.core.errors import ConfigError
-from nextword.probe import looking, maps
+from nextword.probe import maps, selection
 from nextword.probe.attention import habits
 from nextword.probe.settings import ProbeSettings
 
@@ -39,12 +39,12 @@ def test_habits_are_means_of_shares(count, seed):
 
 def test_any_layer_and_head_can_be_chosen(subject):
     made = subject("transformer")
-    found = looking.look("attention", made, ProbeSettings(layer=2, head=1, tokens=12))
+    found = selection.look("attention", made, ProbeSettings(layer=2, head=1, tokens=12))
     assert found.parts[1].title == "Layer 2, head 1: what each token looks at"
     assert found.names["T"][0] == "<s>"
     for asked in ({"layer": 3}, {"head": 5}):
         with pytest.raises(ConfigError, match="and the model has 2; choose one from 1 to 2"):
-            looking.look("attention", made, ProbeSettings(**asked))
+            selection.look("attention", made, ProbeSettings(**asked))
 
 
 def test_a_head_that_looks_at_the_word_before_is_named():

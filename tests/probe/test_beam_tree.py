@@ -7,7 +7,7 @@ import pytest
 
 from nextword.decode.generate import collect, generate
 from nextword.decode.settings import DecodeSettings
-from nextword.probe import looking
+from nextword.probe import selection
 from nextword.probe.settings import ProbeSettings
 
 
@@ -15,7 +15,7 @@ from nextword.probe.settings import ProbeSettings
 def test_the_best_text_is_the_one_that_generate_finds(subject, name):
     made = subject(name)
     made.given = "the"
-    found = looking.look("beam", made, ProbeSettings(beam_size=3, max_tokens=6))
+    found = selection.look("beam", made, ProbeSettings(beam_size=3, max_tokens=6))
     settings = DecodeSettings(decode="beam", beam_size=3, n_best=3, max_tokens=6)
     ids = [int(i) for i in made.tokenizer.encode("the")]
     texts = collect(generate(made.model, [ids], settings, made.tokenizer))
@@ -35,7 +35,7 @@ def test_the_best_text_is_the_one_that_generate_finds(subject, name):
 def test_a_beam_of_one_is_greedy(subject):
     made = subject("lstm")
     made.given = "a dog"
-    found = looking.look("beam", made, ProbeSettings(beam_size=1, max_tokens=5))
+    found = selection.look("beam", made, ProbeSettings(beam_size=1, max_tokens=5))
     greedy = DecodeSettings(decode="greedy", max_tokens=5)
     (text,) = collect(generate(made.model, [[int(i) for i in made.tokenizer.encode("a dog")]], greedy))
     assert tuple(found.arrays["word_N"].tolist()) == text.ids
@@ -44,5 +44,5 @@ def test_a_beam_of_one_is_greedy(subject):
 def test_a_beam_needs_no_prompt(subject):
     made = subject("ngram")
     made.given = None
-    found = looking.look("beam", made, ProbeSettings(beam_size=2, max_tokens=3))
+    found = selection.look("beam", made, ProbeSettings(beam_size=2, max_tokens=3))
     assert "&lt;s&gt;" in found.parts[0].svg

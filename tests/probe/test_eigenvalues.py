@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from nextword.probe import looking, matrices
+from nextword.probe import matrices, selection
 from nextword.probe.eigenvalues import departure, norm, powers_of, products
 from nextword.probe.settings import ProbeSettings
 
@@ -76,7 +76,7 @@ def test_products_go_back_from_the_end():
 
 
 def test_the_look_names_the_largest_and_draws_the_circle(subject):
-    found = looking.look("eigenvalues", subject("rnn"), ProbeSettings(tokens=12))
+    found = selection.look("eigenvalues", subject("rnn"), ProbeSettings(tokens=12))
     largest = np.abs(found.arrays["λ h to h"]).max()
     assert f"largest |λ| = {largest:.3f}" in found.sentence
     assert "the unit circle" in found.parts[0].svg

@@ -13,7 +13,7 @@ from nextword.ngram import estimation
 from nextword.ngram.settings import NgramSettings
 from nextword.ngram.unbounded import UnboundedSettings
 from nextword.ngram.unbounded import build as build_unbounded
-from nextword.probe import looking
+from nextword.probe import selection
 from nextword.probe.evidence import OfEvidence, shares, sources
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import Subject
@@ -138,8 +138,8 @@ def test_pruned_models_do_not_tell_counts_that_they_do_not_have(subject, long_te
     made, _ = _made(subject, long_text, smoothing="modified-kneser-ney", prune=(0, 0, 1))
     found = [source for row in sources(made, made.rows(100)) for source in row]
     assert all(source.count is None for source in found if source.order == 3)
-    assert looking.look("evidence", made).arrays["p_N"].shape == (
-        len(looking.look("evidence", made).names["N"]),
+    assert selection.look("evidence", made).arrays["p_N"].shape == (
+        len(selection.look("evidence", made).names["N"]),
     )
 
 
@@ -147,7 +147,7 @@ def test_evidence_of_an_unbounded_model_is_its_longest_match(subject, long_text)
     made, ids = _made(subject, long_text)
     model = build_unbounded(ids, made.tokenizer.vocab_size, UnboundedSettings())
     first = long_text.split("\n")[0]
-    found = looking.look("evidence", Subject("u", model, made.tokenizer, first))
+    found = selection.look("evidence", Subject("u", model, made.tokenizer, first))
     assert found.arrays["length_N"][-1] >= len(first.split())
     assert (found.arrays["hits_N"] <= found.arrays["total_N"]).all()
 
@@ -161,12 +161,12 @@ def test_shares_of_a_mixture_sum_to_one_and_give_its_probability(subject):
     assert share_KN.sum(axis=0) == pytest.approx(np.ones(len(labels)))
     mixed = np.log(0.3 * np.exp(logp_KN[0]) + 0.7 * np.exp(logp_KN[1]))
     from nextword.core.contracts import Block
-    from nextword.evaluation.lm.streams import Stream
+    from nextword.evaluation.lm.streams import ScoreStream
 
     (piece,) = counts.tokenizer.encode_blocks([Block(text.encode(), True)])
-    expected = Stream(model, carry=True).push(piece.ids, piece.documents)[np.asarray(piece.ids) != START]
+    expected = ScoreStream(model, carry=True).push(piece.ids, piece.documents)[np.asarray(piece.ids) != START]
     assert mixed == pytest.approx(expected, abs=1e-5)
-    found = looking.look("evidence", made)
+    found = selection.look("evidence", made)
     assert found.names["N"][-1] == "⏎"
     assert "n-gram model (weight 0.30)" in found.sentence
 
@@ -176,13 +176,13 @@ def test_a_probe_of_networks_looks_at_the_network_of_a_mixture(subject):
     made = Subject(
         "both", Mixture([counts.model, network.model], [0.3, 0.7]), counts.tokenizer, "the cat sat ."
     )
-    assert looking.look("gates", made).run == "both, part 2"
+    assert selection.look("gates", made).run == "both, part 2"
     assert OfEvidence().fits(made)
-    assert "eigenvalues" in looking.fitting(made)
-    assert looking.look("evidence", made, ProbeSettings(tokens=4)).run == "both"
+    assert "eigenvalues" in selection.fitting(made)
+    assert selection.look("evidence", made, ProbeSettings(tokens=4)).run == "both"
 
 
 def test_an_end_of_a_line_is_a_word_like_others(subject):
-    found = looking.look("evidence", subject("ngram", text="the cat sat .\n"))
+    found = selection.look("evidence", subject("ngram", text="the cat sat .\n"))
     assert found.names["N"][-1] == "⏎"
     assert END == 2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from nextword.probe import distances, looking, passes
+from nextword.probe import distances, passes, selection
 from nextword.probe.gradients import reached
 from nextword.probe.settings import ProbeSettings
 
@@ -132,7 +132,7 @@ def test_reach_is_where_a_hundredth_is_left():
 
 
 def test_two_runs_are_drawn_in_one_picture(subject):
-    found = looking.look("gradients", subject("rnn"), ProbeSettings(distance=8, places=2), subject("lstm"))
+    found = selection.look("gradients", subject("rnn"), ProbeSettings(distance=8, places=2), subject("lstm"))
     assert "rnn: words" in found.parts[0].svg
     assert "lstm: layer 2, c" in found.parts[0].svg
     assert set(found.arrays) >= {"mean_SK", "against_mean_SK"}

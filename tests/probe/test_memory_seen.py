@@ -11,7 +11,7 @@ from nextword.mixtures.family import SavedMixture
 from nextword.mixtures.members import Attached
 from nextword.mixtures.recent import RecentSettings, RecentWords
 from nextword.models.distributions import as_numpy
-from nextword.probe import looking
+from nextword.probe import selection
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import Subject
 
@@ -26,7 +26,7 @@ def remembering(subject) -> Subject:
 
 
 def test_shares_of_parts_add_up_to_the_probability(remembering):
-    seen = looking.look("memory", remembering, ProbeSettings(tokens=30))
+    seen = selection.look("memory", remembering, ProbeSettings(tokens=30))
     shares = seen.arrays["share_KN"]
     assert seen.names["K"] == ["network", "counts", "cache", "recent"]
     np.testing.assert_allclose(shares.sum(axis=0), seen.arrays["p_N"])
@@ -37,7 +37,7 @@ def test_shares_of_parts_add_up_to_the_probability(remembering):
 
 
 def test_places_are_told_and_the_picture_is_drawn(remembering):
-    seen = looking.look("memory", remembering, ProbeSettings(tokens=40))
+    seen = selection.look("memory", remembering, ProbeSettings(tokens=40))
     table = seen.parts[0].table
     assert "words ago" in table.rows[-1][3]
     assert seen.parts[0].svg.startswith("<svg")
@@ -46,5 +46,5 @@ def test_places_are_told_and_the_picture_is_drawn(remembering):
 
 def test_a_model_without_memory_is_refused_with_what_fits_it(subject):
     with pytest.raises(ConfigError, match="made by nextword mix with --cache") as caught:
-        looking.look("memory", subject("lstm"))
+        selection.look("memory", subject("lstm"))
     assert "what fits it: gradients" in str(caught.value)

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from nextword.core import catalog
-from nextword.evaluation.lm.streams import Stream
-from nextword.probe import looking, passes
+from nextword.evaluation.lm.streams import ScoreStream
+from nextword.probe import passes, selection
 from nextword.probe.settings import ProbeSettings
 
 RECURRENT = ["rnn", "lstm", "gru", "gru-torch", "mingru"]
@@ -48,14 +48,14 @@ def test_looking_does_not_change_what_a_model_says(subject, name):
     ids = made.rows(40)[0].ids_T
 
     def score() -> np.ndarray:
-        return np.asarray(Stream(made.model, carry=True).push(ids, (0,)))
+        return np.asarray(ScoreStream(made.model, carry=True).push(ids, (0,)))
 
     before = score()
     weights = [] if made.network is None else [each.detach().clone() for each in made.network.parameters()]
     asked = ProbeSettings(distance=10, places=3, tokens=40, beam_size=2, max_tokens=4)
-    names = looking.fitting(made)
+    names = selection.fitting(made)
     for each in names:
-        looking.look(each, made, asked if each != "linear" else ProbeSettings(tokens=100))
+        selection.look(each, made, asked if each != "linear" else ProbeSettings(tokens=100))
     assert set(names) <= set(catalog.names("probe"))
     assert len(names) >= 3
     assert np.array_equal(score(), before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nextword.probe import looking
+from nextword.probe import selection
 
 TEXT = "the cat saw the big dog .\n"
 
@@ -13,7 +13,7 @@ TEXT = "the cat saw the big dog .\n"
 def test_bits_of_two_runs_and_their_difference(subject):
     own, other = subject("ngram"), subject("lstm", tokenizer="characters")
     own.given = other.given = TEXT
-    found = looking.look("surprise", own, None, other)
+    found = selection.look("surprise", own, None, other)
     assert found.names["N"] == TEXT.split()
     row = own.rows(100)[0]
     logp, _ = own.model.score(row.ids_T[None, 1:], np.array([len(row) - 1]))
@@ -25,7 +25,7 @@ def test_bits_of_two_runs_and_their_difference(subject):
 
 
 def test_one_run_alone(subject):
-    found = looking.look("surprise", subject("gru"))
+    found = selection.look("surprise", subject("gru"))
     assert "bits a word" in found.sentence
     assert "against_N" not in found.arrays
 
@@ -33,6 +33,6 @@ def test_one_run_alone(subject):
 def test_impossible_words_are_drawn_too(subject):
     made = subject("ngram", smoothing="mle")
     made.given = "the mat dog"
-    found = looking.look("surprise", made)
+    found = selection.look("surprise", made)
     assert np.isinf(found.arrays["bits_N"]).any()
     assert "inf" not in found.parts[0].svg.split("</title>")[-1]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nextword.core.errors import DataError
-from nextword.probe import features, linear, looking, units, vectors
+from nextword.probe import features, linear, selection, units, vectors
 from nextword.probe.settings import ProbeSettings
 
 
@@ -36,7 +36,7 @@ def test_a_map_of_one_word_or_of_equal_words_is_drawn():
 
 
 def test_embeddings_of_the_words_of_the_text(subject):
-    found = looking.look("embeddings", subject("window"), ProbeSettings(words=4, neighbours=2))
+    found = selection.look("embeddings", subject("window"), ProbeSettings(words=4, neighbours=2))
     assert found.names["Q"][0] == "the"
     assert found.arrays["near_QK"].shape == (4, 2)
     assert (found.arrays["near_QK"] > 2).all()
@@ -74,9 +74,9 @@ def test_the_unit_that_tracks_a_feature_is_found_and_measured_on_the_other_half(
 
 def test_units_are_drawn_over_the_text(subject):
     made = subject("lstm")
-    found = looking.look("units", made, ProbeSettings(tokens=90))
+    found = selection.look("units", made, ProbeSettings(tokens=90))
     assert any(part.title.startswith("Unit ") for part in found.parts[1:])
-    one = looking.look("units", made, ProbeSettings(tokens=90, layer=2, unit=5))
+    one = selection.look("units", made, ProbeSettings(tokens=90, layer=2, unit=5))
     assert one.parts[1].title == "Unit 5 of layer 2, over the text"
 
 
@@ -105,6 +105,6 @@ def test_a_text_too_short_or_too_even_is_refused(subject):
     made = subject("gru")
     made.given = "the cat"
     with pytest.raises(DataError, match="a linear probe needs 60 or more"):
-        looking.look("linear", made)
+        selection.look("linear", made)
     with pytest.raises(DataError, match="nothing in it changes"):
         linear.fit([np.zeros((100, 2))], {})

@@ -262,15 +262,23 @@ def test_training_on_a_processor_that_crashes_ends_well_and_tells_it_once(fresh,
     [
         (Processor("works", "", RATIOS), "ok", "networks use bf16"),
         (Processor("works", "", dict.fromkeys(RATIOS, 0.5)), "ok", "networks use float32"),
-        (Processor("works", "", RATIOS | {"lstm 128": 0.5}), "ok", "the faster type for their width"),
+        (Processor("works", "", RATIOS | {"lstm 128": 0.5}), "ok", "the faster type for each width"),
         (Processor("works", "AVX2", RATIOS, "bf16 products crash"), "note", "bf16 products crash"),
-        (Processor("missing", why="emulated"), "ok", "networks use float32; no bf16 (emulated)"),
+        (
+            Processor("missing", why="emulated"),
+            "ok",
+            "networks use float32; bf16 is not available (emulated)",
+        ),
         (
             Processor("crashes", why="bf16 products crash"),
             "note",
             "networks use float32; bf16 products crash",
         ),
-        (Processor("crashes", why="all crash", has_float32=False), "problem", "try another version of torch"),
+        (
+            Processor("crashes", why="all crash", has_float32=False),
+            "problem",
+            "install another version of torch",
+        ),
     ],
 )
 def test_doctor_tells_what_was_found_and_why(found, level, words, monkeypatch):

@@ -17,7 +17,7 @@ from nextword.models.distributions import Floats
 SCALE = 2.0**32  # the weight of probability 1; every word gets 1 more, so that none is impossible
 
 
-class Weights:
+class IntegerDistribution:
     """A distribution as whole numbers, in buckets of about the root of V words."""
 
     def __init__(self, logp_V: Floats) -> None:
@@ -31,34 +31,34 @@ class Weights:
         self.buckets = np.add.reduceat(self.weights, np.arange(0, len(p_V), self.size))
 
     def inside(self, bucket: int) -> Floats:
-        """The weights of the words of one bucket."""
+        """Return the weights of the words of one bucket."""
         return self.weights[bucket * self.size : (bucket + 1) * self.size]
 
 
-class Encoder:
+class RangeEncoder:
     """Appends symbols to a compressed stream."""
 
     def __init__(self) -> None:
         stream = _stream()
         self._model, self._coder = stream.model.Categorical, stream.queue.RangeEncoder()
 
-    def word(self, weights: Weights, word: int) -> None:
-        """One word of the vocabulary."""
+    def word(self, weights: IntegerDistribution, word: int) -> None:
+        """Append one token of the vocabulary."""
         bucket, place = divmod(word, weights.size)
         self.symbol(weights.buckets, bucket)
         self.symbol(weights.inside(bucket), place)
 
     def symbol(self, probabilities: Floats, symbol: int) -> None:
-        """One symbol of a small alphabet; an alphabet of one costs nothing."""
+        """Append one symbol of a small alphabet; an alphabet of one costs nothing."""
         if len(probabilities) > 1:
             self._coder.encode(symbol, self._model(probabilities, lazy=True))
 
     def finish(self) -> bytes:
-        """The compressed stream."""
+        """Return the compressed stream."""
         return bytes(self._coder.get_compressed().astype("<u4").tobytes())
 
 
-class Decoder:
+class RangeDecoder:
     """Takes the symbols out of a compressed stream, in the same order."""
 
     def __init__(self, data: bytes) -> None:
@@ -66,13 +66,13 @@ class Decoder:
         words = np.frombuffer(data, dtype="<u4").astype(np.uint32)
         self._model, self._coder = stream.model.Categorical, stream.queue.RangeDecoder(words)
 
-    def word(self, weights: Weights) -> int:
-        """One word of the vocabulary."""
+    def word(self, weights: IntegerDistribution) -> int:
+        """Take out one token of the vocabulary."""
         bucket = self.symbol(weights.buckets)
         return bucket * weights.size + self.symbol(weights.inside(bucket))
 
     def symbol(self, probabilities: Floats) -> int:
-        """One symbol of a small alphabet."""
+        """Take out one symbol of a small alphabet."""
         if len(probabilities) == 1:
             return 0
         return int(self._coder.decode(self._model(probabilities, lazy=True)))

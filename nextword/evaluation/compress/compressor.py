@@ -17,7 +17,7 @@ import numpy as np
 from nextword.core.contracts import END, START, Carrier, LanguageModel, State, Tokenizer, deterministic
 from nextword.core.errors import ContextError, FormatError
 from nextword.core.events import Done, Event, Progress, Stage, result_of
-from nextword.evaluation.compress.coder import Decoder, Encoder, Weights
+from nextword.evaluation.compress.coder import IntegerDistribution, RangeDecoder, RangeEncoder
 from nextword.models.distributions import as_numpy
 
 MAGIC = b"NWZ\x01"  # three letters and the version of the format
@@ -28,19 +28,19 @@ HEADER = 41
 
 
 def compress(model: LanguageModel, tokenizer: Tokenizer, data: bytes, run_hash: str) -> bytes:
-    """The compressed file; `run_hash` (SHA-256 of the run, hexadecimal) says which run can open it."""
+    """Return the compressed file; `run_hash` (SHA-256 of the run, hexadecimal) says which run can open it."""
     return bytes(result_of(compressing(model, tokenizer, data, run_hash)))
 
 
 def decompress(
     model: LanguageModel, tokenizer: Tokenizer, data: bytes, run_hash: str, source: str = ""
 ) -> bytes:
-    """The original bytes; a damaged file or one of another run is a FormatError (`source` names the file)."""
+    """Return the original bytes; FormatError if it is damaged or of another run (`source`: its name)."""
     return bytes(result_of(decompressing(model, tokenizer, data, run_hash, source)))
 
 
 def compressing(model: LanguageModel, tokenizer: Tokenizer, data: bytes, run_hash: str) -> Iterator[Event]:
-    """`compress` with its progress in bytes; the last event holds the compressed file."""
+    """Run `compress` with its progress in bytes; the last event holds the compressed file."""
     yield Stage("compress", len(data), "bytes")
     payload: bytes | None = None
     if data and _can_code(tokenizer, data):
@@ -57,7 +57,7 @@ def compressing(model: LanguageModel, tokenizer: Tokenizer, data: bytes, run_has
 def decompressing(
     model: LanguageModel, tokenizer: Tokenizer, data: bytes, run_hash: str, source: str = ""
 ) -> Iterator[Event]:
-    """`decompress` with its progress in bytes; the last event holds the original file."""
+    """Run `decompress` with its progress in bytes; the last event holds the original file."""
     header = _read_header(data, run_hash, source)
     yield Stage("decompress", header.length, "bytes")
     if header.mode == RAW:
@@ -77,7 +77,7 @@ def decompressing(
     yield Done(found)
 
 
-_DAMAGED = "the compressed file is damaged: its contents do not fit its checksum; make or copy it again"
+_DAMAGED = "the compressed file is damaged: its contents do not match its checksum; make or copy it again"
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def _read_header(data: bytes, run_hash: str, source: str) -> _Header:
     """Check everything that can be checked before anything is decoded."""
     place = source or None
     if data[:3] != MAGIC[:3]:
-        raise FormatError("this is no file that nextword compressed (it does not begin with NWZ)", place)
+        raise FormatError("this is not a file compressed by nextword (it does not begin with NWZ)", place)
     if data[3:4] != MAGIC[3:]:
         found = data[3] if len(data) > 3 else "missing"
         raise FormatError(f"the format version is {found}, this nextword reads {MAGIC[3]}; update it", place)
@@ -115,7 +115,7 @@ def _read_header(data: bytes, run_hash: str, source: str) -> _Header:
 
 
 def _key(run_hash: str) -> bytes:
-    """The first 16 bytes of the run's hash; any other name of a run is hashed first."""
+    """Return the first 16 bytes of the run's hash; any other name of a run is hashed first."""
     try:
         key = bytes.fromhex(run_hash)
     except ValueError:
@@ -132,31 +132,31 @@ class _Predictor:
 
     def __init__(self, model: LanguageModel) -> None:
         self.model = model
-        self.beginning: tuple[State, Weights] | None = None  # of every sequence: computed once
+        self.beginning: tuple[State, IntegerDistribution] | None = None  # of every sequence: computed once
         self.begin()
 
     def begin(self) -> None:
-        """A new sequence."""
+        """Start a new sequence."""
         if self.beginning is None:
             state = self.model.start(1)
             self.beginning = state, self._weights(state)
         self.state, self.weights = self.beginning
 
     def read(self, word: int) -> None:
-        """The next word is known; END begins a new sequence."""
+        """Read the next token, now that it is known; END starts a new sequence."""
         if word == END:
             self._end()
             return
         ids = np.array([word])
         try:
             logp, self.state = self.model.step(ids, self.state)
-            self.weights = Weights(as_numpy(logp, np.float64)[0])
+            self.weights = IntegerDistribution(as_numpy(logp, np.float64)[0])
         except ContextError:
             self.state = self.model.score(ids[:, None], np.array([1]), self.state)[1]
             self.weights = self._any_word()
 
     def _end(self) -> None:
-        """The next sequence of the file: it goes on where the model carries its state over, else anew."""
+        """Start the next sequence of the file, from the state so far if the model carries it over."""
         if not isinstance(self.model, Carrier):
             self.begin()
             return
@@ -164,19 +164,19 @@ class _Predictor:
         self.state = self.model.carry(state)
         self.weights = self._weights(self.state)
 
-    def _weights(self, state: State) -> Weights:
+    def _weights(self, state: State) -> IntegerDistribution:
         try:
-            return Weights(as_numpy(self.model.next(state), np.float64)[0])
+            return IntegerDistribution(as_numpy(self.model.next(state), np.float64)[0])
         except ContextError:
             return self._any_word()
 
-    def _any_word(self) -> Weights:
-        """Where a model has no distribution (mle in an unseen context)."""
-        return Weights(np.full(self.model.vocab_size, -np.inf))
+    def _any_word(self) -> IntegerDistribution:
+        """Return a uniform distribution where a model has none (mle in an unseen context)."""
+        return IntegerDistribution(np.full(self.model.vocab_size, -np.inf))
 
 
 def _encode(model: LanguageModel, tokenizer: Any, data: bytes) -> Generator[Event, None, bytes]:
-    predictor, encoder = _Predictor(model), Encoder()
+    predictor, encoder = _Predictor(model), RangeEncoder()
     for count, (word, side) in enumerate(tokenizer.split(data), start=1):
         encoder.word(predictor.weights, word)
         for probabilities, symbol in side:
@@ -188,7 +188,7 @@ def _encode(model: LanguageModel, tokenizer: Any, data: bytes) -> Generator[Even
 
 
 def _decode(model: LanguageModel, tokenizer: Any, header: _Header) -> Generator[Event, None, bytes]:
-    predictor, decoder, joiner = _Predictor(model), Decoder(header.payload), tokenizer.joiner()
+    predictor, decoder, joiner = _Predictor(model), RangeDecoder(header.payload), tokenizer.joiner()
     joiner.begin()
     found = bytearray()
     count = patience = 0
@@ -206,7 +206,7 @@ def _decode(model: LanguageModel, tokenizer: Any, header: _Header) -> Generator[
     return bytes(found[: header.length])
 
 
-def _joined(asking: Generator[Any, int, bytes], decoder: Decoder, most: int) -> bytes:
+def _joined(asking: Generator[Any, int, bytes], decoder: RangeDecoder, most: int) -> bytes:
     """Answer the joiner's questions until it gives the bytes of the token."""
     try:
         probabilities = next(asking)

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from itertools import tee
 from pathlib import Path
@@ -29,9 +29,10 @@ from nextword.data.files import read_bytes
 from nextword.data.paths import STDIN, Source
 from nextword.data.settings import DataSettings
 from nextword.evaluation.lines.progress import ScoreLog, count_lines, fingerprint, kept_bytes, whole_lines
-from nextword.evaluation.lines.rules import Rule, Scores
+from nextword.evaluation.lines.rules import KeepRule, Scores
 from nextword.evaluation.lines.scores import line_batches
 from nextword.store.replace import locked
+from nextword.system.atomic import remove_leftovers, writing
 
 Array = np.ndarray[Any, np.dtype[Any]]
 PIECE = 1 << 20
@@ -72,7 +73,7 @@ class Scorer:
     identity: str = ""  # hashes of the runs: another run does not go on with this one's scores
 
     def scores(self, blocks: Iterator[Block]) -> Iterator[Scores]:
-        """Nats per token of every line, or the difference; float32."""
+        """Yield nats per token of every line, or the difference; float32."""
         if self.against is None:
             for batch in line_batches(self.model, self.tokenizer, blocks):
                 yield _without_blank(-batch.logprob / batch.tokens, batch.tokens)
@@ -91,7 +92,7 @@ class Scorer:
 
 
 def _without_blank(scores: Array, tokens: Array) -> Scores:
-    """A line that is nothing but its end has no perplexity of its own."""
+    """Set the score of blank lines to NaN: a line that is nothing but its end has no perplexity."""
     return np.where(tokens > 1, scores, np.nan).astype(np.float32)
 
 
@@ -107,38 +108,24 @@ def filter_lines(
     resumed: its progress stands in ``OUTPUT.progress`` until the output is complete.
     """
     settings = settings or FilterSettings()
-    rule = Rule.parse(settings.keep, scorer.against is not None)
+    rule = KeepRule.parse(settings.keep, scorer.against is not None)
     target = Path(output) if isinstance(output, str | os.PathLike) else None
     if target is not None:
         target.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        stack.enter_context(locked(target) if target is not None else nullcontext())
-        job = _Job(scorer, rule, settings, os.fspath(source), target, stack)
-        writer = stack.enter_context(_writer(output, target))
-        yield from job.run(writer)
         if target is not None:
-            writer.flush()
-            os.fsync(writer.fileno())
-            os.replace(_part(target), target)
+            stack.enter_context(locked(target))
+            remove_leftovers(target)
+        job = _Job(scorer, rule, settings, os.fspath(source), target, stack)
+        with _writer(output) as writer:
+            yield from job.run(writer)
         job.log.remove()
         yield Done(job.result())
 
 
-def _part(target: Path) -> Path:
-    return target.with_name(target.name + ".part")
-
-
-@contextmanager
-def _writer(output: Any, target: Path | None) -> Iterator[IO[bytes]]:
-    """The output: a stream as it is, or a file that gets its name when it is complete."""
-    if target is None:
-        yield output
-        return
-    try:
-        with open(_part(target), "wb") as file:
-            yield file
-    finally:
-        _part(target).unlink(missing_ok=True)  # gone already where all went well
+def _writer(output: str | os.PathLike[str] | IO[bytes]) -> AbstractContextManager[IO[bytes]]:
+    """Open the output: a stream as it is, or a file that gets its name when it is complete."""
+    return writing(output) if isinstance(output, str | os.PathLike) else nullcontext(output)
 
 
 class _Job:
@@ -147,7 +134,7 @@ class _Job:
     def __init__(
         self,
         scorer: Scorer,
-        rule: Rule,
+        rule: KeepRule,
         settings: FilterSettings,
         source: str,
         target: Path | None,
@@ -168,7 +155,7 @@ class _Job:
         self.lowest, self.highest = np.inf, -np.inf
 
     def _plain_file(self, stack: ExitStack) -> Path | None:
-        """The input as a file that can be read twice; None where once is enough."""
+        """Return the input as a file that can be read twice; None where once is enough."""
         if self.source not in STDIN and os.path.isfile(self.source):
             with open(self.source, "rb") as file:
                 if file.read(2) != GZIP:
@@ -186,7 +173,7 @@ class _Job:
         """Score what is not scored yet; write as soon as the rule can tell."""
         total = self.plain.stat().st_size if self.plain is not None else None
         if self.resumed:
-            yield Note(f"{self.shown}: going on after {self.resumed:,} lines that were scored before")
+            yield Note(f"{self.shown}: resuming after {self.resumed:,} lines that are already scored")
         yield Stage("score", total, "bytes")
         at_once = not self.rule.needs_all
         if at_once and self.resumed:
@@ -203,7 +190,7 @@ class _Job:
             self._copy(writer, self.rule.mask(self.log.scores), self.at)
 
     def _score(self) -> Iterator[tuple[bytes, Scores]]:
-        """Blocks of whole lines with the scores of their lines; saved on the way."""
+        """Yield blocks of whole lines with the scores of their lines, saving progress on the way."""
         waiting: deque[bytes] = deque()
         self.at = self.log.offset
         found: Scores = np.empty(0, np.float32)
@@ -223,7 +210,7 @@ class _Job:
             self.log.append(np.concatenate(unsaved), self.at)
 
     def _blocks(self, waiting: deque[bytes]) -> Iterator[Block]:
-        """The input from where it goes on, checked; what is under way waits for its scores."""
+        """Yield the input from where it continues, checked; blocks wait for their scores."""
         checker = TextChecker(self.shown, DataSettings(), raw=True)
         checker.line, checker.size = self.log.lines + 1, self.log.offset
         for data in whole_lines(self._bounded(self._pieces()), self.settings.block):
@@ -242,7 +229,7 @@ class _Job:
                 yield piece
 
     def _bounded(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
-        """The same pieces; a line that would not fit into memory is an error."""
+        """Yield the same pieces; a line that would not fit into memory is an error."""
         line, length = self.log.lines + 1, 0
         for piece in pieces:
             head = piece.find(b"\n")
@@ -258,7 +245,7 @@ class _Job:
             yield piece
 
     def _copy(self, writer: IO[bytes], mask: np.ndarray[Any, np.dtype[np.bool_]], end: int) -> None:
-        """The kept lines of the input up to a byte, whose scores are known."""
+        """Write the kept lines of the input up to a byte, whose scores are known."""
         assert self.plain is not None
         first = 0
         with open(self.plain, "rb") as file:
@@ -284,7 +271,7 @@ class _Job:
             raise DataError("the file changed while it was read; run the command again", self.shown)
 
     def result(self) -> Filtered:
-        """The numbers of the whole job."""
+        """Return the numbers of the whole job."""
         return Filtered(
             self.rule.text, self.log.lines, self.kept, self.bytes, self.kept_bytes, self.resumed,
             time.monotonic() - self.began,

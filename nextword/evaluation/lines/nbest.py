@@ -84,7 +84,7 @@ def read_nbest(lines: Iterable[bytes], source: str = "") -> NBest:
 
 
 def read_references(lines: Iterable[bytes], source: str = "") -> dict[str, str]:
-    """The right texts: ``id text`` (Kaldi, or with a tab) or JSONL with id and text."""
+    """Read the reference texts: ``id text`` (Kaldi, or with a tab) or JSONL with id and text."""
     found: dict[str, str] = {}
     for number, raw in enumerate(lines, start=1):
         place = _Place(source, number)
@@ -105,7 +105,7 @@ def read_references(lines: Iterable[bytes], source: str = "") -> dict[str, str]:
 
 
 def write_nbest(nbest: NBest, order: Sequence[int], lm: Floats, total: Floats) -> Iterator[str]:
-    """The hypotheses in a new order, best first within each utterance, in the format they came in.
+    """Yield the hypotheses in a new order, best first within each utterance, in the format they came in.
 
     Kaldi and TSV get the combined score in place of the given ones; JSONL keeps its fields and gets `lm`
     (log p by the model) and `combined`.
@@ -164,7 +164,7 @@ def _read_jsonl(line: str, place: _Place) -> _Entry:
 
 
 def _is_text(text: str) -> bool:
-    """JSON can hold half a surrogate pair, which is no character."""
+    """Tell whether a string is text: JSON can hold half a surrogate pair, which is not a character."""
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
@@ -179,9 +179,9 @@ def _json(line: str, place: _Place) -> dict[str, Any]:
     try:
         values = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise place.error(f"this line is no JSON ({error})") from error
+        raise place.error(f"this line is not JSON ({error})") from error
     if not isinstance(values, dict):
-        raise place.error("this line is no JSON object with id, score and text")
+        raise place.error("this line is not a JSON object with id, score and text")
     return values
 
 
@@ -197,12 +197,12 @@ def _number(text: str, place: _Place) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise place.error(f"the score is '{text}', which is no finite number")
+        raise place.error(f"the score is '{text}', which is not a finite number")
     return value
 
 
 def _grouped(kind: Format, entries: list[_Entry]) -> NBest:
-    """Hypotheses of one utterance side by side, utterances in the order of their first one."""
+    """Group hypotheses by utterance, utterances in the order of their first one."""
     ids = [entry.id for entry in entries]
     ranked = kind == "kaldi" or len(set(ids)) == len(ids)  # utt-1, utt-2, …: the rank is no part of the name
     matches = [_RANK.fullmatch(key) for key in ids] if ranked else [None] * len(ids)

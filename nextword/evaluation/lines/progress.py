@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from nextword.evaluation.lines.rules import Scores
+from nextword.system.atomic import write_atomically
 
 
 class ScoreLog:
     """Append scores with the place in the input that they reach to."""
 
     def __init__(self, path: Path | None, task: dict[str, Any]) -> None:
-        """``path=None`` keeps the scores in memory only; another `task` than last time starts anew."""
+        """Open a log; ``path=None`` keeps scores in memory only, and another `task` starts over."""
         self.path, self.task = path, task
         self.parts: list[Scores] = []
         self.lines = self.offset = 0
@@ -38,7 +39,7 @@ class ScoreLog:
         return self.parts[0]
 
     def append(self, scores: Scores, offset: int) -> None:
-        """These lines are scored; the input goes on at `offset`."""
+        """Add the scores of some lines; the input continues at `offset`."""
         self.parts.append(scores)
         self.lines += len(scores)
         self.offset = offset
@@ -51,9 +52,9 @@ class ScoreLog:
         self._write_state(self.path)
 
     def remove(self) -> None:
-        """The job is done."""
+        """Delete the log, because the job is done."""
         if self.path is not None:
-            for file in (self.path, self._scores_file(self.path), self._new_file(self.path)):
+            for file in (self.path, self._scores_file(self.path)):
                 with suppress(FileNotFoundError):
                     file.unlink()
 
@@ -70,24 +71,16 @@ class ScoreLog:
             path.parent.mkdir(parents=True, exist_ok=True)
 
     def _write_state(self, path: Path) -> None:
-        new = self._new_file(path)
-        with open(new, "w", encoding="utf-8") as file:
-            json.dump({"task": self.task, "lines": self.lines, "offset": self.offset}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(new, path)
+        state = {"task": self.task, "lines": self.lines, "offset": self.offset}
+        write_atomically(path, json.dumps(state))
 
     @staticmethod
     def _scores_file(path: Path) -> Path:
         return path.with_name(path.name + ".scores")
 
-    @staticmethod
-    def _new_file(path: Path) -> Path:
-        return path.with_name(path.name + ".new")
-
 
 def _read_state(path: Path) -> dict[str, Any]:
-    """What was written, or nothing: a state that cannot be read only costs time."""
+    """Read the state, or nothing: a state that cannot be read only costs time."""
     try:
         state = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -96,7 +89,7 @@ def _read_state(path: Path) -> dict[str, Any]:
 
 
 def fingerprint(path: Path) -> dict[str, Any]:
-    """What tells one input from another: size, time and the beginning."""
+    """Identify an input: its size, time and beginning."""
     status = path.stat()
     with open(path, "rb") as file:
         head = hashlib.sha256(file.read(1 << 20)).hexdigest()
@@ -104,7 +97,7 @@ def fingerprint(path: Path) -> dict[str, Any]:
 
 
 def kept_bytes(data: bytes, mask: np.ndarray[Any, np.dtype[np.bool_]]) -> bytes:
-    """The lines of a block that the mask keeps, line ends included; no loop over lines."""
+    """Return the lines of a block that the mask keeps, line ends included; no loop over lines."""
     if not len(mask) or not data:
         return b""
     letters = np.frombuffer(data, dtype=np.uint8)
@@ -115,12 +108,12 @@ def kept_bytes(data: bytes, mask: np.ndarray[Any, np.dtype[np.bool_]]) -> bytes:
 
 
 def count_lines(data: bytes) -> int:
-    """Lines of a block; the last one needs no line end."""
+    """Count the lines of a block; the last one needs no line end."""
     return data.count(b"\n") + int(bool(data) and data[-1] != 10)
 
 
 def whole_lines(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
-    """The same bytes in blocks of about `size` that end with a line."""
+    """Yield the same bytes in blocks of about `size` that end with a line."""
     parts: list[bytes] = []
     total = 0
     for piece in pieces:

@@ -47,7 +47,7 @@ class Rescored:
     tuned: TunedWeights | None = None
 
     def lines(self) -> Iterator[str]:
-        """The list as it is written."""
+        """Yield the list as it is written."""
         return write_nbest(self.nbest, self.order.tolist(), self.lm, self.combined)
 
 
@@ -69,27 +69,27 @@ def rescore(
 
 
 def model_scores(model: LanguageModel, tokenizer: Tokenizer, nbest: NBest) -> Floats:
-    """log p of each text, END included, in one bulk pass."""
+    """Return log p of each text, END included, in one bulk pass."""
     data = "".join(text.replace("\n", " ") + "\n" for text in nbest.texts).encode()
     found = [batch.logprob for batch in line_batches(model, tokenizer, iter([Block(data, True)]))]
     return np.concatenate([np.empty(0), *found])
 
 
 def features_of(nbest: NBest, lm: Floats) -> Floats:
-    """One row a hypothesis: the given scores, the model's, the number of words."""
+    """Make one row per hypothesis: the given scores, the model's, the number of words."""
     words = np.array([len(text.split()) for text in nbest.texts], dtype=np.float64)
     return np.column_stack([nbest.scores, np.maximum(lm, IMPOSSIBLE), words])
 
 
 def ranked(nbest: NBest, combined: Floats) -> npt.NDArray[np.int64]:
-    """The hypotheses of each utterance, best first; equals keep their order."""
+    """Return the hypotheses of each utterance, best first; equals keep their order."""
     group = np.repeat(np.arange(len(nbest.starts)), np.diff(np.append(nbest.starts, len(nbest))))
     order: npt.NDArray[np.int64] = np.lexsort((np.arange(len(nbest)), -combined, group))
     return order
 
 
 def tune(nbest: NBest, features: Floats, references: dict[str, str], start: Sequence[float]) -> TunedWeights:
-    """The weights with the fewest word errors that a search along each weight in turn finds.
+    """Return the weights with the fewest word errors that a search along each weight in turn finds.
 
     Only ratios matter, so the first weight keeps its size; it is tried with both signs, since a given score
     may be a cost.
@@ -110,7 +110,7 @@ def tune(nbest: NBest, features: Floats, references: dict[str, str], start: Sequ
 
 
 def _checked(weights: Sequence[float] | None, count: int) -> list[float]:
-    """The weights given, or 1 for every score and 0 for the number of words."""
+    """Return the weights given, or 1 for every score and 0 for the number of words."""
     if weights is None:
         return [1.0] * (count - 1) + [0.0]
     if len(weights) == count - 1:  # without the weight of the number of words
@@ -124,7 +124,7 @@ def _checked(weights: Sequence[float] | None, count: int) -> list[float]:
 
 
 def _errors(nbest: NBest, references: dict[str, str]) -> tuple[npt.NDArray[np.int64], Ints, int]:
-    """Hypotheses that have a reference, their word errors, and the references' words."""
+    """Return hypotheses that have a reference, their word errors, and the references' words."""
     ends = np.append(nbest.starts, len(nbest))
     chosen: list[npt.NDArray[np.int64]] = []
     errors: list[Ints] = []
@@ -165,7 +165,7 @@ class _Search:
         return weights, best
 
     def line(self, weights: Floats, k: int, width: float, best: int) -> tuple[float, int]:
-        """The best value of one weight on a line around it; among equals the middle of the widest run."""
+        """Find the best value of one weight on a line around it; of equals the middle of the widest run."""
         column = self.features[:, k]
         rest = self.features @ weights - column * weights[k]
         values = weights[k] + np.linspace(-width, width, STEPS) * max(1.0, abs(float(weights[k])))
@@ -178,7 +178,7 @@ class _Search:
         return float(values[widest[len(widest) // 2]]), lowest
 
     def count(self, combined: Floats) -> int:
-        """Word errors of the first hypotheses under these scores; among equals the earlier one is first."""
+        """Count word errors of the best hypotheses under these scores; of equals the earlier is best."""
         best = np.maximum.reduceat(combined, self.starts)
         lengths = np.diff(np.append(self.starts, len(combined)))
         is_best = combined == np.repeat(best, lengths)

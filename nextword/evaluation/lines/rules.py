@@ -23,7 +23,7 @@ _FORM = re.compile(r"(head|middle|tail|below):([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)", 
 
 
 @dataclass(frozen=True)
-class Rule:
+class KeepRule:
     """Keep the lines of ranks `low` to `high` percent, or those with a score below a limit."""
 
     text: str
@@ -32,8 +32,8 @@ class Rule:
     limit: float | None = None
 
     @classmethod
-    def parse(cls, text: str, difference: bool = False) -> Rule:
-        """The rule of a name.
+    def parse(cls, text: str, difference: bool = False) -> KeepRule:
+        """Parse a rule from its name.
 
         ``best`` is the better half, ``worst`` the other one; ``head:30`` the best 30 percent, ``tail:30``
         the worst, ``middle:30`` those around the median; ``below:X`` a perplexity, or a difference in nats.
@@ -58,7 +58,7 @@ class Rule:
         return self.limit is None
 
     def mask(self, scores: Scores) -> Mask:
-        """Which of these lines are kept; among equal scores the earlier line counts as better."""
+        """Tell which of these lines are kept; among equal scores the earlier line counts as better."""
         known = ~np.isnan(scores)
         if self.limit is not None:
             return known & (scores < np.float32(self.limit))
@@ -71,12 +71,12 @@ def _number(digits: str, text: str) -> float:
     try:
         return float(digits)
     except ValueError as error:
-        message = f"'--keep' is '{text}', where '{digits}' is no number; it can be {ALLOWED}"
+        message = f"'--keep' is '{text}', where '{digits}' is not a number; it can be {ALLOWED}"
         raise ConfigError(message) from error
 
 
 def _best(scores: Scores, percent: float) -> Mask:
-    """The best so many percent, rounded to whole lines, without sorting."""
+    """Find the best so many percent, rounded to whole lines, without sorting."""
     count = math.floor(len(scores) * percent / 100 + 0.5)
     if count <= 0:
         return np.zeros(len(scores), dtype=np.bool_)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nextword.core.contracts import END, START, UNKNOWN, Block, LanguageModel, Tokenizer
-from nextword.evaluation.lm.streams import Array, Stream, gathered
+from nextword.evaluation.lm.streams import Array, ScoreStream, gathered
 
 LN10 = math.log(10)
 
@@ -69,9 +69,9 @@ def line_batches(
     begin: bool = True,
     end: bool = True,
 ) -> Iterator[LineBatch]:
-    """Scores of all lines in order. ``begin=False``: START is not read; ``end=False``: END is not counted."""
+    """Score all lines in order. ``begin=False``: START is not read; ``end=False``: END is not counted."""
     lines = blocks if tokenizer.unit == "line" else _as_documents(blocks)
-    stream = Stream(model, begin)
+    stream = ScoreStream(model, begin)
     number = 1
     kept: tuple[Array, Array] = (np.empty(0, np.int32), np.empty(0))
     for piece in gathered(tokenizer.encode_blocks(lines)):
@@ -98,7 +98,7 @@ def score_lines(
     begin: bool = True,
     end: bool = True,
 ) -> Iterator[LineScore]:
-    """Every line with its score, as the verb `score` prints it; `tokens` lists each token's, too."""
+    """Yield every line with its score, as the verb `score` prints it; `tokens` lists each token's, too."""
     texts: deque[list[bytes]] = deque()
     scale = 1 / LN10 if log10 else 1.0
     for batch in line_batches(model, tokenizer, _remembered(blocks, texts), begin, end):
@@ -117,19 +117,19 @@ class LineCutter:
         self.rest = b""
 
     def push(self, block: Block) -> list[bytes]:
-        """The lines that end in this block; the last line of a document needs no line end."""
+        """Return the lines that end in this block; the last line of a document needs no line end."""
         lines = (self.rest + block.data if self.rest else block.data).split(b"\n")
         self.rest = lines.pop()
         return [*lines, *self.flush()] if block.ends_document else lines
 
     def flush(self) -> list[bytes]:
-        """The line that waits, if there is one."""
+        """Return the last line, if one is waiting."""
         rest, self.rest = self.rest, b""
         return [rest] if rest else []
 
 
 def _as_documents(blocks: Iterable[Block]) -> Iterator[Block]:
-    """For a tokenizer whose unit is the document: every line becomes one."""
+    """Make every line a document, for a tokenizer whose unit is the document."""
     cutter, number = LineCutter(), 1
     for block in blocks:
         for line in cutter.push(block):
@@ -140,7 +140,7 @@ def _as_documents(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _remembered(blocks: Iterable[Block], texts: deque[list[bytes]]) -> Iterator[Block]:
-    """The same blocks; their lines are kept until they are asked for."""
+    """Yield the same blocks; their lines are kept until they are asked for."""
     cutter = LineCutter()
     for block in blocks:
         texts.append(cutter.push(block))
@@ -149,7 +149,7 @@ def _remembered(blocks: Iterable[Block], texts: deque[list[bytes]]) -> Iterator[
 
 
 def _take(texts: deque[list[bytes]], count: int) -> Iterator[bytes]:
-    """The next lines, in order."""
+    """Yield the next lines, in order."""
     while count:
         lines = texts.popleft()
         if len(lines) > count:

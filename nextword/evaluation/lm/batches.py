@@ -29,12 +29,12 @@ class Rows:
         self.model, self.begin = model, begin
 
     def read_on(self, ids: Array, state: State) -> tuple[Array, State]:
-        """One row, or a part of one, after a state (None: its beginning)."""
+        """Score one row, or a part of one, after a state (None: its beginning)."""
         state = self._start(1) if state is None else state
         return self._in_pieces(ids[None], np.array([len(ids)]), state)
 
     def score(self, ids: Array, starts: Array) -> Array:
-        """log p of every word of the rows that begin at ``starts`` with START; 0 there."""
+        """Return log p of every word of the rows that begin at ``starts`` with START; 0 there."""
         lengths = np.diff(np.append(starts, len(ids))) - 1
         logp = np.zeros(len(ids))
         by_length = np.argsort(lengths, kind="stable")
@@ -52,7 +52,7 @@ class Rows:
         return self.model.start(batch, None, self.begin)
 
     def _in_pieces(self, ids_BT: Array, lengths_B: Array, state: State) -> tuple[Array, State]:
-        """All rows together, some columns at a time; the log-probabilities come as one flat array."""
+        """Score all rows together, some columns at a time; the log-probabilities come as one flat array."""
         B, T = ids_BT.shape
         size = max(1, min(PIECE, BATCH // B))
         found = [np.zeros((B, 0))]
@@ -64,7 +64,7 @@ class Rows:
 
 
 def _groups(lengths: Array) -> Iterator[tuple[int, int]]:
-    """Rising lengths as batches: as many rows as fit, or some long ones of nearly one length."""
+    """Group rising lengths into batches: as many rows as fit, or some long ones of similar length."""
     first = 0
     while first < len(lengths):
         rest = lengths[first:]

@@ -1,4 +1,4 @@
-"""Dynamic evaluation of a text, piece after piece: `streams.Stream` for networks that learn as they read.
+"""Dynamic evaluation of a text, piece by piece: `streams.ScoreStream` for networks that learn as they read.
 
 Krause et al. 2018. Documents are read one after another, and what was learned in one helps in the next; in a
 mixture every network adapts, counts stay as they are.
@@ -14,7 +14,7 @@ import numpy as np
 
 from nextword.core.contracts import START, Carrier, Encoded, LanguageModel, NetworkModel
 from nextword.core.errors import ConfigError
-from nextword.evaluation.lm.streams import Array, Stream
+from nextword.evaluation.lm.streams import Array, ScoreStream
 from nextword.mixtures.memory import WithMemories
 from nextword.mixtures.mixture import Mixture
 from nextword.models.distributions import as_numpy
@@ -31,7 +31,7 @@ class DynamicStream:
         self._parts: list[Any] = []
         if isinstance(model, Mixture):
             self._parts = [
-                DynamicStream(part, settings) if has_network(part) else Stream(part, carry=True)
+                DynamicStream(part, settings) if has_network(part) else ScoreStream(part, carry=True)
                 for part in model.models
             ]
         else:
@@ -41,13 +41,13 @@ class DynamicStream:
             self.adapting = Adapting(usable, settings)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """For the signature: rule, rate, decay and words of a segment."""
         settings = self.settings
         return f"{settings.rule}/{settings.rate:g}/{settings.decay:g}/{settings.segment}"
 
     def push(self, ids: Array, documents: Iterable[int] | None = None) -> Array:
-        """log p of every id of the next piece; 0 at START."""
+        """Return log p of every id of the next piece; 0 at START."""
         ids = as_numpy(ids)
         known = None if documents is None else np.fromiter(documents, np.int64)
         if self._parts:
@@ -58,7 +58,7 @@ class DynamicStream:
         return self._pushed(ids, known)
 
     def gather(self, pieces: Iterable[Encoded], most: int = GATHERED) -> None:
-        """Squares of gradients on the first words of another text, for the rule ``rms``."""
+        """Sum squared gradients over the first tokens of another text, for the rule ``rms``."""
         left = most
         for piece in pieces:
             self._gather(as_numpy(piece.ids)[:left], piece.documents)
@@ -83,7 +83,7 @@ class DynamicStream:
         return logp
 
     def _rows(self, ids: Array, documents: Array | None) -> Iterable[tuple[Array, Any]]:
-        """Where the words of each document stand, and the words; its START begins it."""
+        """Return the places of each document's tokens, and the tokens; its START begins it."""
         import torch
 
         starts = np.flatnonzero(ids == START)
@@ -108,7 +108,7 @@ def needs_network(model: Any) -> None:
 
 
 def has_network(model: Any) -> bool:
-    """Whether a model is a network, with memories or without, or has one among its parts."""
+    """Tell whether a model is a network, with memories or without, or has one among its parts."""
     if isinstance(model, Mixture):
         return any(has_network(part) for part in model.models)
     return isinstance(model.model if isinstance(model, WithMemories) else model, NetworkModel)

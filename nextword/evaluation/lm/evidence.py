@@ -21,7 +21,7 @@ SHOWN = 6  # words of context that are shown
 
 
 @dataclass(frozen=True)
-class Seen:
+class EarlierPlace:
     """A place where the word stood before, and its share of the member's probability."""
 
     context: str  # the words before it there
@@ -40,7 +40,7 @@ class Said:
     probability: float
     share: float
     context: int | None = None  # how many of the last words the member has found in its text
-    seen: tuple[Seen, ...] = ()
+    seen: tuple[EarlierPlace, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class TokenEvidence:
         return math.log(self.probability) if self.probability > 0 else -math.inf
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return asdict(self)
 
     def brief(self) -> str:
-        """On one line: every member's share, and the strongest places behind it."""
+        """Summarize on one line every member's share, and the strongest places behind it."""
         return "; ".join(_brief(each) for each in self.said if each.share > 0)
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ class TokenEvidence:
 def evidence(
     model: LanguageModel, tokenizer: Tokenizer, text: str, top: int = 5, names: Sequence[str] = ()
 ) -> list[TokenEvidence]:
-    """The evidence for every token of a text; ``names``: what the members of a mixture are called.
+    """Return the evidence for every token of a text; ``names``: what the members of a mixture are called.
 
     ``top``: places that are shown for each member. Works with every model: one without members or memories
     tells its probability alone.
@@ -87,7 +87,7 @@ def evidence(
 def each_evidence(
     model: LanguageModel, tokenizer: Tokenizer, text: str, top: int = 5, names: Sequence[str] = ()
 ) -> Iterator[TokenEvidence]:
-    """`evidence`, token by token."""
+    """Yield `evidence` token by token."""
     block = Block(text.encode("utf-8", "surrogatepass"), True, "the text")
     state: State = None
     read: list[int] = []  # START left out
@@ -119,8 +119,8 @@ def _said(named: tuple[str, Part], read: list[int], tokenizer: Tokenizer) -> Sai
     return Said(name, part.weight, part.probability, part.share, part.context, seen)
 
 
-def _seen(witness: Witness, part: Part, read: list[int], tokenizer: Tokenizer) -> Seen:
-    """A witness with the words before it: of this text, of the stored one, or those that were matched."""
+def _seen(witness: Witness, part: Part, read: list[int], tokenizer: Tokenizer) -> EarlierPlace:
+    """Add to a witness the words before it: of this text, the stored one, or those that matched."""
     words: Sequence[int] = witness.context
     if witness.back is not None:
         at = len(read) - witness.back
@@ -128,11 +128,11 @@ def _seen(witness: Witness, part: Part, read: list[int], tokenizer: Tokenizer) -
     elif part.context:
         words = read[-min(part.context, SHOWN) :]
     context = " ".join(tokenizer.piece(word) for word in words[-SHOWN:])
-    return Seen(context, witness.weight, witness.back, witness.place, witness.count)
+    return EarlierPlace(context, witness.weight, witness.back, witness.place, witness.count)
 
 
-def _place(seen: Seen) -> str:
-    """Where that is, for people."""
+def _place(seen: EarlierPlace) -> str:
+    """Describe a place in words."""
     if seen.back is not None:
         return f"'{seen.context}' {seen.back:,} words ago"
     if seen.place is not None:

@@ -49,7 +49,7 @@ class Fit:
 
 
 def measure(model: NgramModel, held: Array) -> Fit:
-    """Perplexity of packed ids."""
+    """Measure the perplexity of packed ids."""
     held = np.asarray(held)
     logp = np.asarray(model.score_packed(held))
     real = held != START
@@ -63,7 +63,7 @@ def _perplexity(logp: Array) -> float:
 
 
 def sample(held: Array, most: int = MOST_HELD) -> Array:
-    """The first whole sequences of packed ids, up to a bound."""
+    """Return the first whole sequences of packed ids, up to a bound."""
     if len(held) <= most:
         return held
     starts = np.flatnonzero(np.asarray(held[: most + 1]) == START)
@@ -71,7 +71,7 @@ def sample(held: Array, most: int = MOST_HELD) -> Array:
 
 
 def look(ids: Array, held: Array, vocab_size: int, order: int) -> Iterator[OrderFacts]:
-    """The facts of every order up to `order`; counts alone, no smoothing."""
+    """Measure every order up to `order`; counts alone, no smoothing."""
     model = estimation.build(ids, vocab_size, NgramSettings(order=order, smoothing="backoff"))
     unseen = unseen_shares(model, sample(held))
     for n in range(1, order + 1):
@@ -80,7 +80,7 @@ def look(ids: Array, held: Array, vocab_size: int, order: int) -> Iterator[Order
 
 
 def unseen_shares(model: NgramModel, held: Array) -> list[float]:
-    """For n = 1 … order the share of the held-out n-grams that the model has never seen.
+    """Return, for n = 1 … order, the share of the held-out n-grams that the model has never seen.
 
     START counts as a word, so that the first word of a sequence ends a bigram.
     """
@@ -98,7 +98,7 @@ def unseen_shares(model: NgramModel, held: Array) -> list[float]:
 
 
 def _bytes(model: NgramModel, order: int) -> int:
-    """Bytes on disk of a model of a lower order: its highest level needs no weights and no offsets."""
+    """Return bytes on disk of a model of a lower order: its highest level needs no weights and no offsets."""
     total = 0
     for n, level in enumerate(model.trie.levels[:order], start=1):
         total += level.probs.nbytes + (level.words.nbytes if n > 1 else 0)
@@ -108,18 +108,18 @@ def _bytes(model: NgramModel, order: int) -> int:
 
 
 def table(facts: list[OrderFacts]) -> Table:
-    """The facts as rows."""
+    """Return the facts as rows."""
     rows = tuple((each.n, each.grams, each.unseen, each.bytes) for each in facts)
     return Table(("order", "n-grams seen", "share unseen in new text", "bytes of the model"), rows)
 
 
 def orders_axis(most: int) -> Axis:
-    """The order n, whole numbers only."""
+    """Make an axis for the order n, whole numbers only."""
     return Axis("order n", names=tuple((float(n), str(n)) for n in range(1, most + 1)))
 
 
 def unseen_picture(facts: list[OrderFacts]) -> str:
-    """Sparsity: the share of unseen n-grams by order."""
+    """Plot sparsity: the share of unseen n-grams by order."""
     points = tuple((float(each.n), 100 * each.unseen) for each in facts)
     return lines(
         [Series("unseen n-grams", points)], "Share of unseen n-grams by order",
@@ -128,7 +128,7 @@ def unseen_picture(facts: list[OrderFacts]) -> str:
 
 
 def bytes_picture(facts: list[OrderFacts], text_bytes: int) -> str:
-    """Storage: the bytes of the model by order, beside those of the text itself."""
+    """Plot storage: the bytes of the model by order, beside those of the text itself."""
     model = tuple((float(each.n), each.bytes / 1e6) for each in facts)
     text = tuple((float(each.n), text_bytes / 1e6) for each in facts)
     series = [Series("the model", model), *([Series("the text itself", text)] if text_bytes else [])]

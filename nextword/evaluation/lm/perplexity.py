@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nextword.core.bits import bits_per_byte
 from nextword.core.contracts import (
     START,
     Array,
@@ -27,7 +28,7 @@ from nextword.core.errors import DataError
 from nextword.evaluation.lm.dynamic import DynamicStream
 from nextword.evaluation.lm.report import Report
 from nextword.evaluation.lm.signature import signature
-from nextword.evaluation.lm.streams import Stream, gathered
+from nextword.evaluation.lm.streams import ScoreStream, gathered
 
 
 @dataclass
@@ -61,7 +62,7 @@ class Totals:
         self.side_nats += piece.side_nats
 
     def _place(self, ids: Array, at: int, tokenizer: Tokenizer) -> str:
-        """The token of probability 0, and where it stands."""
+        """Name the token of probability 0 and its place."""
         starts = np.flatnonzero(np.asarray(ids[:at]) == START)
         number = self.sequences + len(starts)
         where = f"{tokenizer.unit} {number}"
@@ -75,20 +76,20 @@ def evaluate(
 ) -> Report:
     """Score a text and report every number of the one scale; ``dynamic``: the model learns as it reads."""
     began = time.perf_counter()
-    totals, stream = Totals(), dynamic or Stream(model, carry=True)
+    totals, stream = Totals(), dynamic or ScoreStream(model, carry=True)
     for piece in gathered(tokenizer.encode_blocks(blocks, costs=True)):
         totals.add(piece, stream.push(piece.ids, piece.documents), tokenizer)
-    told = None if dynamic is None else dynamic.told
-    return report(totals, model, tokenizer, time.perf_counter() - began, told)
+    adapted = None if dynamic is None else dynamic.description
+    return report(totals, model, tokenizer, time.perf_counter() - began, adapted)
 
 
 def report(
     totals: Totals, model: LanguageModel, tokenizer: Tokenizer, seconds: float, dynamic: str | None = None
 ) -> Report:
-    """Every number of the one scale, from the sums over a text; ``dynamic``: how the model adapted."""
+    """Report every number of the one scale, from the sums over a text; ``dynamic``: how the model adapted."""
     ends = totals.sequences if tokenizer.unit == "line" else 0
     if totals.words - ends <= 0:
-        raise DataError("the text has no word, so there is nothing to measure; give a text with words")
+        raise DataError("the text has no words, so there is nothing to measure; give a text with words")
     nats = math.inf if totals.zeros else totals.nats
     return Report(
         tokens=totals.tokens,
@@ -97,7 +98,7 @@ def report(
         nll=nats / totals.tokens,
         perplexity=_exp(nats / totals.tokens),
         word_perplexity=_exp((nats + totals.side_nats) / totals.words),
-        bits_per_byte=(nats + totals.side_nats) / math.log(2) / totals.bytes,
+        bits_per_byte=bits_per_byte(nats + totals.side_nats, totals.bytes),
         unknown_rate=totals.unknown / max(1, totals.tokens - totals.sequences),
         seconds=seconds,
         signature=signature(model, tokenizer, dynamic),

@@ -39,15 +39,17 @@ class Report:
                 f"is {self.first_zero}: no finite perplexity; use a smoothing that leaves no zeros"
             )
         elif not all(math.isfinite(value) for value in (self.perplexity, self.word_perplexity)):
-            said.append("a perplexity is too large for a number; read nll instead")
+            said.append("a perplexity is too large to represent; use nll instead")
         if not self.is_probability:
             said.append("the model gives scores, not probabilities: none of these numbers is a perplexity")
         if not self.lossless:
-            said.append("the tokenizer throws something away: bits per byte do not code the whole file")
+            said.append(
+                "the tokenizer discards part of the text: bits per byte do not describe the whole file"
+            )
         return "; ".join(said)
 
     def to_json(self) -> dict[str, Any]:
-        """Every number; one that is not finite is null, and `explanation` says why."""
+        """Return every number; one that is not finite is null, and `explanation` says why."""
         values = asdict(self)
         if self.dynamic is None:
             del values["dynamic"]
@@ -59,7 +61,7 @@ class Report:
         return values
 
     def rows(self) -> list[tuple[str, str]]:
-        """Names and values as they are shown."""
+        """Return names and values as they are shown."""
         return [
             ("bits per byte", _shown(self.bits_per_byte, 4)),
             ("perplexity", _shown(self.perplexity, 2)),

@@ -13,7 +13,7 @@ from nextword.text.words import WordTokenizer
 
 
 def signature(model: LanguageModel, tokenizer: Tokenizer, dynamic: str | None = None) -> str:
-    """For example ``bits|tok:words|unit:line|unk:spelled|ctx:4|lossless:yes|nextword:0.1.0``.
+    """Write, for example, ``bits|tok:words|unit:line|unk:spelled|ctx:4|lossless:yes|nextword:0.1.0``.
 
     ``dynamic``: how the model adapted to the text while it was measured, if it did.
     """
@@ -35,7 +35,7 @@ def signature(model: LanguageModel, tokenizer: Tokenizer, dynamic: str | None = 
 
 
 def _context(model: LanguageModel, tokenizer: Tokenizer) -> str:
-    """How far back a model looks, and ``document`` where that goes beyond the line that is a sequence."""
+    """Tell how far back a model looks; ``document`` is added where that goes beyond the line."""
     limit = context_of(model)
     if tokenizer.unit == "line" and isinstance(model, Carrier):
         return "document" if limit is None else f"document/{limit}"
@@ -44,7 +44,7 @@ def _context(model: LanguageModel, tokenizer: Tokenizer) -> str:
 
 @cache
 def version() -> str:
-    """The installed version of nextword."""
+    """Return the installed version of nextword."""
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as installed
 
@@ -55,7 +55,7 @@ def version() -> str:
 
 
 def _unknown(tokenizer: Tokenizer) -> str:
-    """How unknown words count: there are none, they are spelled, or ``<unk>`` in the text is one."""
+    """Tell how unknown words count: there are none, they are spelled, or ``<unk>`` in the text is one."""
     if tokenizer.closed:
         return "none"
     is_literal = isinstance(tokenizer, WordTokenizer) and tokenizer.vocab.literal_unknown

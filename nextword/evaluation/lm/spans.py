@@ -6,11 +6,11 @@ of line ends before it, and every tokenizer writes those down.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
+from nextword.core.bits import NATS_PER_BIT
 from nextword.core.contracts import END, START, UNKNOWN, Encoded, Tokenizer
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -36,23 +36,23 @@ class LineCosts:
             return
         ends = self._line_ends(ids)
         before = np.cumsum(ends) - ends
-        bits = -np.asarray(logp, dtype=np.float64) / math.log(2)
+        bits = -np.asarray(logp, dtype=np.float64) / NATS_PER_BIT
         bits[ids == START] = 0.0
         if piece.side_nats:
             spelled = ids == UNKNOWN if piece.unknown else ids != START
-            bits[spelled] += piece.side_nats / math.log(2) / np.count_nonzero(spelled)
+            bits[spelled] += piece.side_nats / NATS_PER_BIT / np.count_nonzero(spelled)
         self._parts.append((self._lines, np.bincount(before, weights=bits)))
         self._lines += int(ends.sum())
 
     def lines(self, count: int) -> Array:
-        """The bits of each of the text's lines; what stands behind the last belongs to it."""
+        """Return the bits of each of the text's lines; what follows the last belongs to it."""
         total = np.zeros(max(count, 1))
         for first, bits in self._parts:
             np.add.at(total, np.minimum(first + np.arange(len(bits)), len(total) - 1), bits)
         return total
 
     def _line_ends(self, ids: Array) -> Array:
-        """How many lines end with each token."""
+        """Tell how many lines end with each token."""
         if self._tokenizer.unit == "line":
             at_end: Array = (ids == END).astype(np.int64)
             return at_end
@@ -68,7 +68,7 @@ class LineCosts:
 
 
 def cut(line_bytes: Array) -> Array:
-    """The block of every line, from 0: about equal bytes, lines kept whole, as many blocks as make sense."""
+    """Assign lines to blocks, from 0: about equal bytes, whole lines, as many blocks as make sense."""
     total, lines = int(np.sum(line_bytes)), len(line_bytes)
     wanted = min(MOST, lines, max(total // LEAST_BYTES, FEW))
     middle = np.cumsum(line_bytes) - np.asarray(line_bytes) / 2

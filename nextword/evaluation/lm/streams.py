@@ -33,7 +33,7 @@ Array = npt.NDArray[Any]
 GATHER = 1 << 18  # small pieces are put together up to so many ids
 
 
-class Stream:
+class ScoreStream:
     """Scores one stream of packed ids; what a cut sequence has already read is kept between pieces.
 
     ``carry``: a `Carrier` goes on from line to line within a document, as published perplexities are counted.
@@ -42,9 +42,9 @@ class Stream:
 
     def __init__(self, model: LanguageModel, begin: bool = True, carry: bool = False) -> None:
         self.model, self.begin = model, begin
-        self._parts: list[Stream] = []
+        self._parts: list[ScoreStream] = []
         if isinstance(model, Mixture):
-            self._parts = [Stream(part, begin, carry) for part in model.models]
+            self._parts = [ScoreStream(part, begin, carry) for part in model.models]
         self._context = context_of(model)
         self._is_packed = begin and isinstance(model, PackedScorer)
         self._carries = carry and begin and isinstance(model, Carrier)
@@ -53,7 +53,7 @@ class Stream:
         self._state: State = None  # or the model's state after it
 
     def push(self, ids: Array, documents: Iterable[int] | None = None) -> Array:
-        """log p of every id of the next piece; 0 at START.
+        """Return log p of every id of the next piece; 0 at START.
 
         ``documents``: where those STARTs stand that begin a document (`Encoded.documents`); None: all do.
         """
@@ -75,7 +75,7 @@ class Stream:
         return logp
 
     def _by_context(self, ids: Array) -> Array:
-        """One pass; a cut sequence needs no more than its last n-1 words."""
+        """Score in one pass; a cut sequence needs no more than its last n-1 tokens."""
         joined = np.concatenate([self._tail, ids]) if len(self._tail) else ids
         logp = as_numpy(self._packed(joined))[len(self._tail) :]
         last = max(int(_last_start(joined)), len(joined) - (self._context or 0))
@@ -87,7 +87,7 @@ class Stream:
         return as_numpy(self.model.score_packed(ids))
 
     def _by_document(self, ids: Array, begins: Array) -> Array:
-        """Without the STARTs inside documents; END alone separates the lines, and each document is a row."""
+        """Score each document as a row, without the STARTs inside; END alone separates its lines."""
         is_read = ids != START
         is_read[begins] = True
         logp = np.zeros(len(ids))
@@ -96,7 +96,7 @@ class Stream:
         return logp
 
     def _by_state(self, ids: Array, ends: bool = True) -> Array:
-        """Whole rows in one pass or in batches; the two cut ones, at most, with their state.
+        """Score whole rows in one pass or in batches, and the two cut ones, at most, with their state.
 
         ``ends``: an END at the end of the piece ends a row; else the row may go on.
         """
@@ -128,7 +128,7 @@ def _last_start(ids: Array) -> int:
 
 
 def gathered(pieces: Iterable[Encoded], size: int | None = None) -> Iterator[Encoded]:
-    """The same stream in fewer, larger pieces: many small documents are scored together."""
+    """Yield the same stream in fewer, larger pieces: many small documents are scored together."""
     size = GATHER if size is None else size
     waiting: list[Encoded] = []
     total = 0
@@ -158,7 +158,7 @@ def _joined(pieces: list[Encoded]) -> Encoded:
 
 
 def _joined_documents(pieces: list[Encoded]) -> tuple[int, ...] | None:
-    """Where documents begin in all of them; None where each sequence is one."""
+    """Tell where documents begin in all of them; None where each sequence is one."""
     found: list[int] = []
     offset = 0
     for piece in pieces:

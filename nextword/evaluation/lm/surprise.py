@@ -6,7 +6,6 @@ unknown word also costs its spelling, as in bits per byte.
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
@@ -15,15 +14,16 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
+from nextword.core.bits import NATS_PER_BIT
 from nextword.core.contracts import END, START, UNKNOWN, Block, LanguageModel, Tokenizer
-from nextword.evaluation.lm.streams import Stream
+from nextword.evaluation.lm.streams import ScoreStream
 
 _SPACE = re.compile("[ \t\n\v\f\r]+")
 _LONG_WORD = 14  # letters; where words are longer on average, spaces do not divide them
 
 
 def units(text: str) -> list[str]:
-    """White-space words; single characters where a script writes no spaces between words."""
+    """Split into white-space words; single characters where a script writes no spaces."""
     words = _words(text)
     if not words or sum(map(len, words)) / len(words) <= _LONG_WORD:
         return words
@@ -39,7 +39,7 @@ def units(text: str) -> list[str]:
 def by_word(
     model: LanguageModel, tokenizer: Tokenizer, text: str, before: str = ""
 ) -> list[tuple[str, float]]:
-    """Every unit of a text with its bits, after what stood before it; infinite where it is impossible."""
+    """Return every unit of a text with its bits, given the text before it; infinite if impossible."""
     names, first = units(text), _letters(before)
     ends = list(accumulate(map(_letters, names), initial=first))[1:]
     bits = [0.0] * len(names)
@@ -49,23 +49,23 @@ def by_word(
         unit = min(bisect_right(ends, begin), len(ends) - 1)
         last = max(unit, min(bisect_left(ends, end), len(ends) - 1))  # a token may be longer than a unit
         for each in range(unit, last + 1):
-            bits[each] -= value / math.log(2) / (last + 1 - unit)
+            bits[each] -= value / NATS_PER_BIT / (last + 1 - unit)
     return [(name, each + _spelling(tokenizer, name)) for name, each in zip(names, bits, strict=True)]
 
 
 def _tokens(model: LanguageModel, tokenizer: Tokenizer, text: str) -> list[tuple[tuple[int, int], float]]:
-    """Where each token of a text stands, counted in letters, and its log p; END is left out."""
+    """Return the place of each token of a text, in letters, and its log p; END is left out."""
     pieces = list(tokenizer.encode_blocks([Block(text.encode(), True)]))
     if not pieces:
         return []
-    stream, ids = Stream(model, carry=True), np.concatenate([piece.ids for piece in pieces])
+    stream, ids = ScoreStream(model, carry=True), np.concatenate([piece.ids for piece in pieces])
     real = (ids != START) & (ids != END)
     logp = np.concatenate([np.asarray(stream.push(piece.ids, piece.documents)) for piece in pieces])[real]
     return list(zip(_places(tokenizer, ids[real].tolist(), text), logp.tolist(), strict=True))
 
 
 def _places(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[tuple[int, int]]:
-    """The letters that each token writes, white space not counted; of a cut character the last token does."""
+    """Find the letters that each token writes, without white space; a cut character is its last token's."""
     words = _words(text)
     if len(words) == len(ids):
         ends = list(accumulate(map(_letters, words), initial=0))
@@ -94,6 +94,6 @@ def _letters(text: str) -> int:
 
 
 def _spelling(tokenizer: Tokenizer, word: str) -> float:
-    """The bits that spell a word with unknown parts."""
+    """Return the bits that spell a word with unknown parts."""
     pieces = tokenizer.encode_blocks([Block(word.encode(), True)], costs=True)
-    return sum(piece.side_nats for piece in pieces if piece.unknown) / math.log(2)
+    return sum(piece.side_nats for piece in pieces if piece.unknown) / NATS_PER_BIT

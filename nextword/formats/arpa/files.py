@@ -24,8 +24,8 @@ from nextword.core.events import Note
 from nextword.formats.arpa import trie as arpa_trie
 from nextword.formats.arpa import writer
 from nextword.formats.arpa.lines import ZERO_LOG10, shown
-from nextword.formats.arpa.reader import CompiledReader, Words, read_plain, read_words
-from nextword.formats.arpa.sections import Source, open_source
+from nextword.formats.arpa.reader import CompiledReader, Unigrams, read_plain, read_words
+from nextword.formats.arpa.sections import ArpaFile, open_source
 from nextword.ngram.arrays import Trie
 from nextword.text.vocab import FIRST_WORD, Vocabulary, escape, unescape
 
@@ -113,7 +113,7 @@ def write_arpa(
 
 
 def _shown_words(words: Vocabulary | Iterable[str]) -> bytes:
-    """All words as they stand in the file, specials first, each followed by a newline."""
+    """Return all words as they stand in the file, specials first, each followed by a newline."""
     listed = words.words if isinstance(words, Vocabulary) else list(words)
     joined = "".join(escape(word) + "\n" for word in listed)
     if _SPACE.search(joined) or joined.count("\n") != len(listed) or "\n\n" in "\n" + joined:
@@ -129,7 +129,7 @@ def _unescaped(name: bytes) -> bytes:
     return unescape(name.decode("utf-8")).encode("utf-8") if name.startswith(b"\\") else name
 
 
-def _notes(path: str, words: Words, added: int) -> tuple[Note, ...]:
+def _notes(path: str, words: Unigrams, added: int) -> tuple[Note, ...]:
     found = []
     if "<unk>" in words.absent:
         found.append(Note(f"{path}: there is no <unk>, so unknown words get the probability 0"))
@@ -143,7 +143,7 @@ def _notes(path: str, words: Words, added: int) -> tuple[Note, ...]:
     return tuple(found)
 
 
-def _duplicate(source: Source, error: arpa_trie.DuplicateError) -> FormatError:
+def _duplicate(source: ArpaFile, error: arpa_trie.DuplicateError) -> FormatError:
     section = source.sections[error.n - 1]
     first, second = (source.line_of_row(section, row) for row in (error.first, error.second))
     return FormatError(
@@ -153,7 +153,7 @@ def _duplicate(source: Source, error: arpa_trie.DuplicateError) -> FormatError:
     )
 
 
-def _missing(source: Source, error: arpa_trie.MissingContextError) -> FormatError:
+def _missing(source: ArpaFile, error: arpa_trie.MissingContextError) -> FormatError:
     return FormatError(
         f"the {error.n}-gram {_words_at(source, error.n, error.row)} has a context that is not among the "
         f"{error.n - 1}-grams, as after wrong pruning; write the file again, or read it with "
@@ -163,7 +163,7 @@ def _missing(source: Source, error: arpa_trie.MissingContextError) -> FormatErro
     )
 
 
-def _words_at(source: Source, n: int, row: int) -> str:
+def _words_at(source: ArpaFile, n: int, row: int) -> str:
     section = source.sections[n - 1]
     text = source.data[section.start : section.end].split(b"\n", row + 1)[row]
     return shown(b" ".join(text.split()[1 : n + 1]))

@@ -26,7 +26,7 @@ _TO_SPACE = bytes.maketrans(b"\t\r", b"  ")
 
 
 def fixed_point(values: Array, positive: bool) -> Array:
-    """log10 of probabilities or weights in ten-millionths; zero becomes -99.
+    """Return log10 of probabilities or weights in ten-millionths; zero becomes -99.
 
     A probability that rounding has put above 1 is written as 1, since readers refuse positive logarithms.
     """
@@ -38,7 +38,7 @@ def fixed_point(values: Array, positive: bool) -> Array:
 
 
 def show_number(number: int) -> bytes:
-    """A fixed-point number as text."""
+    """Return a fixed-point number as text."""
     if number == 0:
         return b"0"
     whole, rest = divmod(abs(number), SCALE)
@@ -53,7 +53,7 @@ def show_lines(
     prefixes: Array,
     names: Sequence[bytes],
 ) -> Iterator[bytes]:
-    """The lines of neighbouring n-grams; the arguments are those of `arpa_kernels.format_lines`."""
+    """Yield the lines of neighbouring n-grams; the arguments are those of `arpa_kernels.format_lines`."""
     shown = map(show_number, numbers.tolist())
     weights = (
         [b""] * len(numbers) if backoffs is None else [b"\t" + show_number(b) for b in backoffs.tolist()]
@@ -66,17 +66,17 @@ def show_lines(
 
 
 def parse_number(field: bytes, what: str, path: str | os.PathLike[str], line: int) -> float:
-    """A logarithm of a line; a word instead of a number, NaN and infinity are errors."""
+    """Parse a logarithm of a line; a word instead of a number, NaN and infinity are errors."""
     if not _NUMBER.fullmatch(field):
         if what == "log10 probability" and field.lower() == b"-inf":
             return -math.inf
         raise FormatError(
-            f"the {what} is {shown(field)}, which is no finite number; {_write_again}", path, line
+            f"the {what} is {shown(field)}, which is not a finite number; {_write_again}", path, line
         )
     value = float(field)
     if math.isinf(value) or (what == "log10 backoff" and value > LARGEST):
         raise FormatError(
-            f"the {what} is {shown(field)}, which is no finite number; {_write_again}", path, line
+            f"the {what} is {shown(field)}, which is not a finite number; {_write_again}", path, line
         )
     return value
 
@@ -87,7 +87,7 @@ _write_again = "write the file again with the program that made it"
 def parse_line(
     text: bytes, n: int, highest: bool, path: str | os.PathLike[str], line: int
 ) -> tuple[float, list[bytes], float]:
-    """log10 probability, words and log10 backoff of one n-gram line, or an error that says what is wrong."""
+    """Parse an n-gram line into log10 probability, words and log10 backoff; an error says what is wrong."""
     fields = [field for field in text.translate(_TO_SPACE).split(b" ") if field]
     if not fields:
         raise FormatError(f"there is an empty line among the {n}-grams; {_write_again}", path, line)
@@ -122,6 +122,6 @@ def parse_line(
 
 
 def shown(data: bytes) -> str:
-    """Bytes of a foreign file in a message: short, and nothing that a terminal would obey."""
+    """Show bytes of a foreign file in a message: short, and without control characters."""
     text = data[:60].decode("utf-8", "backslashreplace")
     return repr(text) + ("…" if len(data) > 60 else "")

@@ -15,7 +15,7 @@ import numpy as np
 from nextword.core.contracts import SPECIALS, START, UNKNOWN
 from nextword.core.errors import FormatError
 from nextword.formats.arpa.lines import LARGEST, LN10, ZERO_LOG10, parse_line, shown
-from nextword.formats.arpa.sections import Section, Source
+from nextword.formats.arpa.sections import ArpaFile, Section
 from nextword.formats.arpa.trie import Grams
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -25,7 +25,7 @@ _NOT_IN_WORDS = (b"\0", b"\v", b"\f")
 
 
 @dataclass(frozen=True)
-class Words:
+class Unigrams:
     """The 1-grams: ``names`` as they stand in the file, by id; specials that were not there are noted."""
 
     names: list[bytes]
@@ -36,8 +36,8 @@ class Words:
     log10_unknown: float | None
 
 
-def read_words(source: Source) -> Words:
-    """The words get the ids 3, 4, … in the order of the file; ``<unk>``, ``<s>``, ``</s>`` their own."""
+def read_words(source: ArpaFile) -> Unigrams:
+    """Give the words ids 3, 4, … in the order of the file; ``<unk>``, ``<s>``, ``</s>`` have their own."""
     section, highest = source.sections[0], len(source.sections) == 1
     lines = _lines(source, section)
     first = source.line_at(section.start)
@@ -66,11 +66,11 @@ def read_words(source: Source) -> Words:
     _check_names(names, lines, source, first)
     rows = np.arange(len(probs), dtype=np.int32)[:, None]
     grams = Grams(rows, _powers(probs), _powers([] if highest else backoffs))
-    return Words(names, index, grams, absent, start, unknown)
+    return Unigrams(names, index, grams, absent, start, unknown)
 
 
 def _adopt_capital_unknown(index: dict[bytes, int], probs: list[float], backoffs: list[float]) -> None:
-    """``<UNK>``, as some programs write it, is the unknown word where there is no ``<unk>``."""
+    """Use ``<UNK>``, as some programs write it, as the unknown word if there is no ``<unk>``."""
     place = index.pop(b"<UNK>", None) if b"<unk>" not in index and b"<UNK>" in index else None
     if place is None:
         return
@@ -80,7 +80,7 @@ def _adopt_capital_unknown(index: dict[bytes, int], probs: list[float], backoffs
     index[b"<unk>"] = UNKNOWN
 
 
-def _check_names(names: list[bytes], lines: list[bytes], source: Source, first: int) -> None:
+def _check_names(names: list[bytes], lines: list[bytes], source: ArpaFile, first: int) -> None:
     joined = b"\n".join(names)
     try:
         joined.decode("utf-8")
@@ -101,15 +101,15 @@ def _row_of(lines: list[bytes], word: bytes) -> int:
     return next(row for row, text in enumerate(lines) if word in text.split())
 
 
-def _lines(source: Source, section: Section) -> list[bytes]:
+def _lines(source: ArpaFile, section: Section) -> list[bytes]:
     text = source.data[section.start : section.end]
     lines = text.split(b"\n") if text else []
     check_count(source, section, len(lines))
     return lines
 
 
-def check_count(source: Source, section: Section, found: int) -> None:
-    """The lines that are there against the number in the header."""
+def check_count(source: ArpaFile, section: Section, found: int) -> None:
+    """Check the number of lines against the header."""
     if found != section.count:
         line = source.line_at(source.data.find(b"ngram")) + section.n - 1
         raise FormatError(
@@ -121,14 +121,14 @@ def check_count(source: Source, section: Section, found: int) -> None:
 
 
 def _powers(logs: list[float]) -> Array:
-    """10 to the power of each, as float32: weights beyond its range were refused."""
+    """Return 10 to the power of each, as float32: weights beyond its range were refused."""
     return np.exp(np.array(logs, dtype=np.float64) * LN10).astype(np.float32)
 
 
 def _parsed(
     lines: list[bytes], n: int, highest: bool, path: str, first: int
 ) -> Iterator[tuple[float, list[bytes], float]]:
-    """`parse_line` of each; a line in the usual form takes a shorter way."""
+    """Call `parse_line` for each; a line in the usual form takes a shorter way."""
     for line, text in enumerate(lines, start=first):
         fields = text.split()
         try:
@@ -143,8 +143,8 @@ def _parsed(
             yield probability, fields[1 : n + 1], backoff
 
 
-def read_plain(source: Source, section: Section, words: Words) -> Grams:
-    """One order, line by line."""
+def read_plain(source: ArpaFile, section: Section, words: Unigrams) -> Grams:
+    """Read one order line by line."""
     n, highest = section.n, section.n == len(source.sections)
     first, index = source.line_at(section.start), words.index
     rows, probs, backoffs = [], [], []
@@ -159,7 +159,7 @@ def read_plain(source: Source, section: Section, words: Words) -> Grams:
     return Grams(shaped, _powers(probs), _powers([] if highest else backoffs))
 
 
-def _unknown(names: list[bytes], words: Words, source: Source, line: int) -> FormatError:
+def _unknown(names: list[bytes], words: Unigrams, source: ArpaFile, line: int) -> FormatError:
     name = next(name for name in names if name not in words.index)
     return FormatError(
         f"the word {shown(name)} is not among the 1-grams, and every word of an n-gram must be; write the "
@@ -172,7 +172,7 @@ def _unknown(names: list[bytes], words: Words, source: Source, line: int) -> For
 class CompiledReader:
     """Reads one order after another with the compiled parser, in several threads."""
 
-    def __init__(self, source: Source, words: Words) -> None:
+    def __init__(self, source: ArpaFile, words: Unigrams) -> None:
         from nextword.formats.arpa import kernels
 
         self.source, self.words, self.kernels = source, words, kernels
@@ -184,7 +184,7 @@ class CompiledReader:
         kernels.fill_table(self.arena, self.offsets, self.table)
 
     def read(self, section: Section) -> Grams:
-        """One order: pieces of the section that end at a line's end, each parsed into its own place."""
+        """Read one order: pieces of the section that end at a line's end, each parsed into its own place."""
         n, highest = section.n, section.n == len(self.source.sections)
         cuts = self._cuts(section)
         with ThreadPoolExecutor(max(1, min(8, os.cpu_count() or 1))) as pool:

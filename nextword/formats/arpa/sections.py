@@ -36,7 +36,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Source:
+class ArpaFile:
     """The bytes of a file, unpacked, and where its sections are."""
 
     path: str
@@ -44,22 +44,22 @@ class Source:
     sections: tuple[Section, ...]
 
     def line_at(self, offset: int) -> int:
-        """The number of the line that holds a byte."""
+        """Return the number of the line that holds a byte."""
         step = 1 << 24
         return 1 + sum(self.data[i : min(i + step, offset)].count(b"\n") for i in range(0, offset, step))
 
     def line_of_row(self, section: Section, row: int) -> int:
-        """The number of the line of an n-gram, counted from 0 in its section."""
+        """Return the number of the line of an n-gram, counted from 0 in its section."""
         return self.line_at(section.start) + row
 
 
-def open_source(path: str | os.PathLike[str]) -> Source:
+def open_source(path: str | os.PathLike[str]) -> ArpaFile:
     """Map a file (or unpack a gzip one, known by its first bytes) and find its sections."""
     name = os.fspath(path)
     data = _bytes_of(name)
     if not len(data):
         raise FormatError("the file is empty; it was probably never written to the end", name)
-    return Source(name, data, _sections(data, name))
+    return ArpaFile(name, data, _sections(data, name))
 
 
 def _bytes_of(path: str) -> Data:
@@ -71,7 +71,9 @@ def _bytes_of(path: str) -> Data:
     except FileNotFoundError as error:
         raise FormatError(f"there is no such file{_nearest(path)}", path) from error
     except OSError as error:
-        raise FormatError(f"the file cannot be read ({error.strerror}); check its mode", path) from error
+        raise FormatError(
+            f"the file cannot be read ({error.strerror}); check its permissions", path
+        ) from error
     if data[:2] == MAGIC:
         return gunzip(memoryview(data), path)
     return data
@@ -114,7 +116,7 @@ def _sections(data: Data, path: str) -> tuple[Section, ...]:
 
 
 def _counts(data: Data, at: int, path: str) -> tuple[list[int], int]:
-    """The numbers of ``ngram N=COUNT``, and the byte where they end."""
+    """Return the numbers of ``ngram N=COUNT``, and the byte where they end."""
     counts: list[int] = []
     at += 1
     while at < len(data):
@@ -136,7 +138,7 @@ def _counts(data: Data, at: int, path: str) -> tuple[list[int], int]:
         at = stop + 1
     if not counts:
         raise FormatError(
-            "no 'ngram 1=COUNT' follows \\data\\; the file is cut off or no ARPA file",
+            "no 'ngram 1=COUNT' follows \\data\\; the file is cut off or is not an ARPA file",
             path,
             _line(data, at - 1),
         )
@@ -144,7 +146,7 @@ def _counts(data: Data, at: int, path: str) -> tuple[list[int], int]:
 
 
 def _check_sizes(counts: list[int], data: Data, at: int, path: str) -> None:
-    """Each n-gram takes at least 2n+2 bytes; a header that promises more than fits is refused at once."""
+    """Refuse a header that promises more n-grams than fit: each takes at least 2n+2 bytes."""
     left = len(data) - at
     for n, count in enumerate(counts, start=1):
         if count * (2 * n + 2) > left + 1:
@@ -160,7 +162,7 @@ def _check_sizes(counts: list[int], data: Data, at: int, path: str) -> None:
 
 
 def _expect_header(data: Data, at: int, n: int, path: str, whole_gap: bool = False) -> int:
-    r"""The byte after the line ``\n-grams:``, which must be the next line that is not empty."""
+    r"""Return the byte after the line ``\n-grams:``, which must be the next line that is not empty."""
     header = b"\\%d-grams:" % n
     place = at
     while place < len(data) and data[place : place + 1] in (b" ", b"\t", b"\r", b"\n"):
@@ -195,11 +197,11 @@ def _cut_off(data: Data, n: int, order: int, path: str) -> FormatError:
 
 
 def _line(data: Data, offset: int) -> int:
-    return Source("", data, ()).line_at(max(0, offset))
+    return ArpaFile("", data, ()).line_at(max(0, offset))
 
 
 def _not_arpa(head: bytes, path: str) -> FormatError:
-    r"""What a file without ``\data\`` probably is."""
+    r"""Tell what a file without ``\data\`` probably is."""
     start = head.lstrip(_BLANKS)[:200]
     lower = start.lower()
     if start.startswith(b"mmap lm http://kheafield.com/code"):

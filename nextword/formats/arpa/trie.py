@@ -30,13 +30,13 @@ class Grams:
     origin: Array | None = None  # where each stood in the file; None: in this order
 
     def take(self, order: Array) -> Grams:
-        """These rows, in this order."""
+        """Take these rows, in this order."""
         origin = order if self.origin is None else self.origin[order]
         backoffs = self.backoffs[order] if len(self.backoffs) else self.backoffs
         return Grams(np.take(self.rows, order, axis=0), self.probs[order], backoffs, origin)
 
     def where(self, place: int) -> int:
-        """The row of the file that stands at a place."""
+        """Return the row of the file at a place."""
         return place if self.origin is None else int(self.origin[place])
 
 
@@ -74,7 +74,7 @@ class _Links:
 
 
 def build(grams: list[Grams], insert: bool, plain: bool) -> tuple[Trie, int]:
-    """The trie of all orders, and how many n-grams were added. ``grams[0]`` has a row for each word.
+    """Build the trie of all orders, and count the n-grams added. ``grams[0]`` has a row for each word.
 
     ``insert=False``: a missing prefix is an error; a missing suffix never is.
     """
@@ -95,7 +95,7 @@ def build(grams: list[Grams], insert: bool, plain: bool) -> tuple[Trie, int]:
 
 
 def _sort(grams: list[Grams], order: Callable[[Array, int], Array | None]) -> list[Grams]:
-    """Every order by its words from first to last; several at a time."""
+    """Sort every order by its words from first to last; several at a time."""
     vocab = len(grams[0].rows)
 
     def one(level: Grams) -> Grams:
@@ -107,7 +107,7 @@ def _sort(grams: list[Grams], order: Callable[[Array, int], Array | None]) -> li
 
 
 def _link_all(grams: list[Grams], link: Callable[[int, list[Grams], list[_Links]], _Links]) -> list[_Links]:
-    """The links of the orders 2, 3, …; the first in the list is that of order 2."""
+    """Return the links of the orders 2, 3, …; the first in the list is that of order 2."""
     links: list[_Links] = []
     for n in range(2, len(grams) + 1):
         links.append(link(n, grams, links))
@@ -130,7 +130,7 @@ def _order_plain(rows: Array, vocab: int) -> Array | None:
 
 
 def _link_plain(n: int, grams: list[Grams], links: list[_Links]) -> _Links:
-    """NumPy only: look every prefix and suffix up in the orders that are already there."""
+    """Look up every prefix and suffix in the orders that are already there, with NumPy only."""
     rows = grams[n - 1].rows
     levels = []
     for m in range(1, n):
@@ -145,7 +145,7 @@ def _link_plain(n: int, grams: list[Grams], links: list[_Links]) -> _Links:
 
 
 def _walk(levels: list[Level], rows: Array) -> Array:
-    """The node of each row, or -1; ``levels`` are as many as a row has words."""
+    """Return the node of each row, or -1; ``levels`` are as many as a row has words."""
     nodes = rows[:, 0].astype(np.int64)
     for k in range(1, rows.shape[1]):
         if not len(levels[k - 1]):
@@ -158,7 +158,7 @@ def _walk(levels: list[Level], rows: Array) -> Array:
 
 
 def _order_compiled(rows: Array, vocab: int) -> Array | None:
-    """What sorts the rows: keys of as many words as fit into 64 bits; None if they are sorted already."""
+    """Sort the rows by keys of as many words as fit into 64 bits; None if they are sorted already."""
     from nextword.formats.arpa import trie_kernels as kernels
 
     n, bits = rows.shape[1], max(1, (vocab - 1).bit_length())
@@ -181,7 +181,7 @@ def _order_compiled(rows: Array, vocab: int) -> Array | None:
 
 
 def _link_compiled(n: int, grams: list[Grams], links: list[_Links]) -> _Links:
-    """One walk along this order and the one below it, both sorted."""
+    """Walk once along this order and the one below it, both sorted."""
     from nextword.formats.arpa import trie_kernels as kernels
 
     rows, above = grams[n - 1].rows, grams[n - 2].rows
@@ -201,7 +201,7 @@ def _link_compiled(n: int, grams: list[Grams], links: list[_Links]) -> _Links:
 
 
 def _closed(grams: list[Grams], links: list[_Links]) -> list[Grams]:
-    """The same n-grams and, for each whose prefix or suffix is missing, all pieces of it."""
+    """Return the same n-grams and, for each whose prefix or suffix is missing, all pieces of it."""
     extra: list[list[Array]] = [[] for _ in grams]
     for n in range(3, len(grams) + 1):
         found = links[n - 2]
@@ -246,7 +246,7 @@ def _level(n: int, grams: list[Grams], links: list[_Links]) -> Level:
 
 
 def _fill(trie: Trie, grams: list[Grams], links: list[_Links], real: list[int]) -> None:
-    """Probabilities of added n-grams, shortest first: weight of the prefix times p of the suffix."""
+    """Compute p of added n-grams, shortest first: weight of the prefix times p of the suffix."""
     for n in range(2, trie.order + 1):
         level, above, found, origin = (
             trie.levels[n - 1],

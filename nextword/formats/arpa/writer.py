@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import itertools
 import os
-import secrets
-import stat
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from nextword.formats.arpa.lines import fixed_point, show_lines
 from nextword.formats.gz import GzipJoiner
 from nextword.ngram.arrays import Trie
 from nextword.store.disk import translate, write_all
+from nextword.system.atomic import writing
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SMALL = 200_000  # so many n-grams are written in plain Python, which needs no compiled kernel
@@ -30,7 +29,7 @@ _EXTRA = 32  # bytes of a line besides its words: two numbers, two tabs, a newli
 
 
 @dataclass(frozen=True)
-class Slice:
+class NgramSlice:
     """Neighbouring n-grams of one level, with the words of all their prefixes."""
 
     words: Array
@@ -40,8 +39,8 @@ class Slice:
     prefixes: Array  # int32: one row of words for each prefix
 
 
-def cut(trie: Trie, n: int, low: int, high: int) -> Slice:
-    """The n-grams ``low … high-1`` of level n. Prefixes come from repeating each ancestor's words."""
+def cut(trie: Trie, n: int, low: int, high: int) -> NgramSlice:
+    """Return the n-grams ``low … high-1`` of level n. Prefixes come from repeating each ancestor's words."""
     level = trie.levels[n - 1]
     columns: list[Array] = []
     parents = np.array([0, high - low], dtype=np.int64)
@@ -65,11 +64,11 @@ def cut(trie: Trie, n: int, low: int, high: int) -> Slice:
         if ids.size and not 0 <= ids.min() <= ids.max() < trie.vocab_size:
             raise DamagedError(f"the words of the {n}-grams are damaged near {low:,}; train the run again")
     weights = None if level.backoffs is None else fixed_point(level.backoffs[low:high], positive=True)
-    return Slice(words, fixed_point(level.probs[low:high], False), weights, parents, prefixes)
+    return NgramSlice(words, fixed_point(level.probs[low:high], False), weights, parents, prefixes)
 
 
 def check_offsets(trie: Trie) -> None:
-    """Offsets ascend from 0 to the size of the next level; a damaged file is noticed before it is used."""
+    """Check that offsets ascend from 0 to the size of the next level, so that damage is noticed early."""
     for n, (level, above) in enumerate(itertools.pairwise(trie.levels), start=1):
         children, step = level.children, 1 << 20
         assert children is not None
@@ -96,11 +95,11 @@ def write_file(path: str | os.PathLike[str], trie: Trie, joined: bytes, plain: b
 
 
 Done = Callable[[], None] | None
-Formatter = Callable[[Slice], tuple[memoryview, Done]]
+Formatter = Callable[[NgramSlice], tuple[memoryview, Done]]
 
 
-def _pieces(trie: Trie, show: Callable[[Slice], Any], wrap: Callable[[bytes], Any]) -> Iterator[Any]:
-    """All pieces of the file in order: text as it is, slices formatted by threads some way ahead."""
+def _pieces(trie: Trie, show: Callable[[NgramSlice], Any], wrap: Callable[[bytes], Any]) -> Iterator[Any]:
+    """Yield all pieces of the file in order: text as it is, slices formatted by threads some way ahead."""
     yield wrap(_header(trie))
     workers = max(1, min(8, _cores()))
     with ThreadPoolExecutor(workers, thread_name_prefix="arpa") as pool:
@@ -117,7 +116,7 @@ def _pieces(trie: Trie, show: Callable[[Slice], Any], wrap: Callable[[bytes], An
     yield wrap(b"\\end\\\n")
 
 
-def _job(trie: Trie, n: int, low: int, high: int, show: Callable[[Slice], Any]) -> Any:
+def _job(trie: Trie, n: int, low: int, high: int, show: Callable[[NgramSlice], Any]) -> Any:
     return show(cut(trie, n, low, high))
 
 
@@ -129,7 +128,7 @@ def _header(trie: Trie) -> bytes:
 def _plain_formatter(joined: bytes) -> Formatter:
     names = joined.split(b"\n")[:-1]
 
-    def show(part: Slice) -> tuple[memoryview, Done]:
+    def show(part: NgramSlice) -> tuple[memoryview, Done]:
         lines = show_lines(part.numbers, part.backoffs, part.words, part.parents, part.prefixes, names)
         return memoryview(b"".join(lines)), None
 
@@ -148,7 +147,7 @@ def _compiled_formatter(joined: bytes) -> Formatter:
     none = np.empty(0, dtype=np.int32)
     spare: deque[Array] = deque()  # buffers are used again: fresh memory costs more than formatting
 
-    def show(part: Slice) -> tuple[memoryview, Done]:
+    def show(part: NgramSlice) -> tuple[memoryview, Done]:
         need, longest = _room(part, lengths, int(lengths.max()))
         try:
             buffer = spare.pop()
@@ -165,8 +164,8 @@ def _compiled_formatter(joined: bytes) -> Formatter:
     return show
 
 
-def _room(part: Slice, lengths: Array, longest_word: int) -> tuple[int, int]:
-    """Bytes that the lines of a slice can take, and its longest prefix.
+def _room(part: NgramSlice, lengths: Array, longest_word: int) -> tuple[int, int]:
+    """Return bytes that the lines of a slice can take, and its longest prefix.
 
     Mostly a bound from the longest word: memory that is not written to costs nothing. A very long word would
     make that too much; then the lengths are summed.
@@ -197,33 +196,15 @@ def _write_gzip(descriptor: int, pieces: Iterator[tuple[memoryview, bytes, Done]
 
 @contextmanager
 def _replaced(path: Path) -> Iterator[int]:
-    """A new file that takes its place when it is whole; a pipe or device is written as it is.
+    """Open a new file that takes its place when it is whole; errors of the system are sentences.
 
     There is no fsync: an export can be made again from its run.
     """
-    target = Path(os.path.realpath(path))
     try:
-        special = not stat.S_ISREG(target.stat().st_mode)
-    except OSError:
-        special = False
-    hidden = f".{target.name}.new-{os.getpid()}-{secrets.token_hex(8)}"
-    temporary = target if special else target.parent / hidden
-    flags = os.O_WRONLY | os.O_CLOEXEC | (0 if special else os.O_CREAT | os.O_EXCL)
-    try:
-        descriptor = os.open(temporary, flags, 0o666)
-        try:
-            yield descriptor
-        finally:
-            os.close(descriptor)
-        if not special:
-            os.replace(temporary, target)
-    except BaseException as error:
-        if not special:
-            with suppress(OSError):
-                temporary.unlink()
-        if isinstance(error, OSError):
-            raise translate(error, target) from error
-        raise
+        with writing(path, sync=False) as file:
+            yield file.fileno()
+    except OSError as error:
+        raise translate(error, Path(os.path.realpath(path))) from error
 
 
 def _cores() -> int:

@@ -18,11 +18,12 @@ from typing import Any
 
 from nextword.core.errors import ConfigError, MissingPart, TrainingError
 from nextword.core.events import Event, Progress, Stage
+from nextword.ngram.limited.counting import count_bucket
 
 BUCKETS = 4  # minimum per concurrent task, so that all of them stay busy
 _LOOK = 0.5  # seconds between polls of the tasks
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
-Job = tuple[str, str, int, int, bool]  # the arguments of `buckets.count_bucket`
+Job = tuple[str, str, int, int, bool]  # the arguments of `count_bucket`
 
 
 @contextmanager
@@ -101,8 +102,6 @@ def count(context: Any, jobs: Sequence[Job]) -> Iterator[Event]:
 
 def count_task(job: Job) -> int:
     """Count one bucket. A task may be retried or run twice: the first complete slice is used."""
-    from nextword.ngram.limited.buckets import count_bucket
-
     records, place, order, vocab_size, adjusted = job
     if os.path.isdir(place):
         return 0

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from nextword.core.contracts import START, UNKNOWN
+from nextword.core.contracts import never_next
 from nextword.ngram.arrays import Fallback, Level, Trie
 from nextword.ngram.counts import CountLevel, CountTrie
 from nextword.ngram.settings import NgramSettings
@@ -52,10 +52,9 @@ class Smoothing(Protocol):
 
 
 def predictable(vocab_size: int, closed: bool) -> Array:
-    """Return which tokens can come next: never START; UNKNOWN only in an open vocabulary."""
+    """Return which tokens can come next: all but those of `never_next`."""
     mask_V = np.ones(vocab_size, dtype=bool)
-    mask_V[START] = False
-    mask_V[UNKNOWN] = not closed
+    mask_V[list(never_next(closed))] = False
     return mask_V
 
 

@@ -1,4 +1,4 @@
-"""How far the gradient goes back through time: all the way, a fixed number of steps, or by lot.
+"""How far the gradient goes back through time: all the way, a fixed number of steps, or a random one.
 
 ∂h_t/∂w = ∂f/∂w + ∂f/∂h_{t-1} · ∂h_{t-1}/∂w [IITD-1 "Backpropagation for RNNs"]. Truncated: the sum stops
 after k steps. Random: the second term is kept with probability p and divided by p, else dropped [XMU
@@ -21,7 +21,7 @@ from nextword.models.network import Network
 
 
 def is_recurrent(network: Network) -> bool:
-    """Whether what was read is a state of fixed size that can be set back and carried on."""
+    """Tell whether the state has a fixed size and can be reset and carried on."""
     return hasattr(network, "reset")
 
 

@@ -32,7 +32,7 @@ class Reader(Protocol):
     """Features after each position, and the state after the last."""
 
     def read(self, network: Network, ids_BT: Tensor, resets_BT: Resets, state: State) -> tuple[Tensor, State]:
-        """Read a piece of a batch; ``resets_BT``: the state is set back before these positions."""
+        """Read a piece of a batch; ``resets_BT``: the state is reset before these positions."""
         ...
 
 

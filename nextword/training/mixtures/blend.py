@@ -21,9 +21,8 @@ from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Rows, Stage
 from nextword.core.family import CompositeFamily, NetworkFamily
 from nextword.data.encode import PackedText
-from nextword.mixtures.family import SavedMixture
-from nextword.mixtures.mixture import MixtureSettings
 from nextword.runs import facts, saved
+from nextword.runs.mixture import Component, mixed
 from nextword.runs.saved import Trained
 from nextword.runs.settings import RunSettings, changed, plan
 from nextword.store.reading import RunFolder, open_run
@@ -158,17 +157,16 @@ def _mixture(
 ) -> Trained:
     """The mixture as a run: its parts are written beside the new run, from where it takes them."""
     place = Path(tempfile.mkdtemp(prefix=".nextword-", dir=None if folder is None else folder.path.parent))
-    folders = [_written(part, place / f"part-{number}") for number, part in enumerate(parts, start=1)]
-    weights = weighed.tuned.weights
-    model = SavedMixture([part.model for part in parts], weights, folders)
-    weakref.finalize(model, shutil.rmtree, place, True)
-    names = tuple(part.settings.name for part in parts)
-    base: Any = settings.model
-    chosen = MixtureSettings(**(base.model_dump() | {"runs": names, "weights": weights}))
+    components = [
+        Component(part.settings.name, part.model, _written(part, place / f"part-{number}"))
+        for number, part in enumerate(parts, start=1)
+    ]
     about = facts.collect(settings.train.seed, text.facts, time.perf_counter() - began)
     metrics = [*(row for part in parts for row in part.metrics), weighed.figures]
-    settings = replace(settings, name="mixture").with_group("model", chosen)
-    return Trained(settings, model, text.tokenizer, about, metrics)
+    named = replace(settings, name="mixture")
+    made = mixed(named, components, weighed.tuned.weights, text.tokenizer, about, metrics)
+    weakref.finalize(made.model, shutil.rmtree, place, True)
+    return made
 
 
 def _written(part: Trained, path: Path) -> RunFolder:

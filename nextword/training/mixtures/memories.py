@@ -19,10 +19,11 @@ from nextword.core.contracts import START, Tokenizer
 from nextword.core.errors import ConfigError
 from nextword.core.events import Event, Note, Stage
 from nextword.core.settings import Settings
-from nextword.evaluation.lm.streams import Stream
-from nextword.mixtures.members import Attached, Member, network_of
+from nextword.evaluation.lm.streams import ScoreStream
+from nextword.mixtures.members import Attached, network_of
 from nextword.mixtures.memory import Kind
 from nextword.mixtures.mixture import tune_weights
+from nextword.runs.mixture import Component
 from nextword.store.reading import RunFolder, open_run
 from nextword.store.writing import new_run
 from nextword.training.mixtures.weighing import HeldOut
@@ -59,19 +60,10 @@ class Wanted:
 
 
 @dataclass
-class Joined:
-    """A member of the mixture to be: where it is, what it is called, and log p of every held-out word."""
+class Joined(Component):
+    """A member of the mixture to be, and log p of every held-out word."""
 
-    name: str
-    member: Member
-    folder: RunFolder
     logp_T: Floats
-
-    @property
-    def of(self) -> int:
-        """The number of the member it looks into, from 1; 0: none."""
-        found = self.member.of if isinstance(self.member, Attached) else None
-        return 0 if found is None else found + 1
 
 
 class Joining:
@@ -162,7 +154,7 @@ class Joining:
 
         def logp(option: RecentSettings) -> Floats:
             model = RecentWords(option, self.tokenizer.vocab_size, self.tokenizer.closed)
-            found = np.asarray(Stream(model, carry=True).push(self.text.ids, self.text.documents))
+            found = np.asarray(ScoreStream(model, carry=True).push(self.text.ids, self.text.documents))
             return found[self.text.ids != START]
 
         yield Stage("tune the recent words")

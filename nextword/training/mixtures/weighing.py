@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nextword.core.bits import bits_per_byte
 from nextword.core.contracts import START, Carrier, Encoded, LanguageModel
 from nextword.core.events import Event, Measure, Note, Stage
 from nextword.data.batches.batch import generator
 from nextword.data.batches.stream import Stream as Words
-from nextword.evaluation.lm.streams import Stream, gathered
+from nextword.evaluation.lm.streams import ScoreStream, gathered
 from nextword.mixtures.mixture import Tuned, tune_weights
 from nextword.models.distributions import as_numpy
 from nextword.runs.saved import Trained
@@ -51,7 +52,7 @@ class HeldOut:
 
     def bits_per_byte(self, nll: float) -> float:
         """What so many nats per token are, spelling of unknown words included."""
-        return (nll * self.tokens + self.side_nats) / float(np.log(2)) / max(1, self.bytes)
+        return bits_per_byte(nll * self.tokens + self.side_nats, max(1, self.bytes))
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def _reads_rows(model: LanguageModel) -> bool:
 
 def _whole(model: LanguageModel, held_out: HeldOut) -> Floats:
     """log p of every id of the text."""
-    return np.asarray(Stream(model, carry=True).push(held_out.ids, held_out.documents), np.float64)
+    return np.asarray(ScoreStream(model, carry=True).push(held_out.ids, held_out.documents), np.float64)
 
 
 def _rows(words: Words) -> Generator[tuple[Places, npt.NDArray[np.bool_]], None, None]:

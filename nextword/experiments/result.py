@@ -16,7 +16,7 @@ from nextword.store.names import RUNS
 
 
 @dataclass(frozen=True)
-class Picture:
+class Chart:
     """A drawing with a caption, and its numbers."""
 
     svg: str
@@ -24,11 +24,11 @@ class Picture:
     table: Table | None = None
 
 
-Part = str | Table | Picture | Exercise
+Part = str | Table | Chart | Exercise
 
 
 @dataclass(frozen=True)
-class Finding:
+class ExperimentResult:
     """The result of an experiment; it prints as text and shows itself in notebooks."""
 
     name: str
@@ -46,7 +46,7 @@ class Finding:
         return f"nextword lab {self.name}"
 
     def page(self) -> Page:
-        """The one-file report."""
+        """Return the one-file report."""
         page = Page(self.title)
         page.text(f"Claim [{self.slide}]: {self.claim}")
         page.verdict(self.holds, f"{self.verdict}: {self.sentence}")
@@ -63,24 +63,24 @@ class Finding:
     @property
     def pictures(self) -> tuple[Part, ...]:
         """The drawings; the tables, where nothing is drawn."""
-        drawn = tuple(part for part in self.parts if isinstance(part, Picture))
+        drawn = tuple(part for part in self.parts if isinstance(part, Chart))
         return drawn or tuple(part for part in self.parts if isinstance(part, Table))
 
     def __str__(self) -> str:
-        told = [f"{self.title}\nclaim [{self.slide}]: {self.claim}"]
+        summary = [f"{self.title}\nclaim [{self.slide}]: {self.claim}"]
         for part in self.parts:
             if isinstance(part, (Table, Exercise)):
-                told.append(str(part))
-            elif isinstance(part, Picture) and part.table is not None:
-                told.append(str(part.table) if part.table.title else f"{part.caption}\n{part.table}")
-        told.append(f"{self.verdict}: {self.sentence}")
+                summary.append(str(part))
+            elif isinstance(part, Chart) and part.table is not None:
+                summary.append(str(part.table) if part.table.title else f"{part.caption}\n{part.table}")
+        summary.append(f"{self.verdict}: {self.sentence}")
         if self.path is not None:
-            told.append(f"picture: {self.path}")
-        return "\n\n".join(told)
+            summary.append(f"picture: {self.path}")
+        return "\n\n".join(summary)
 
     def to_json(self) -> dict[str, Any]:
-        """Every number, without the pictures."""
-        tables = [part.table if isinstance(part, Picture) else part for part in self.parts]
+        """Return every number, without the pictures."""
+        tables = [part.table if isinstance(part, Chart) else part for part in self.parts]
         return {
             "name": self.name,
             "slide": self.slide,
@@ -96,7 +96,7 @@ class Finding:
 
 
 def add(page: Page, part: Part) -> None:
-    """One part of a finding on a page."""
+    """Add one part of a result to a page."""
     if isinstance(part, str):
         page.text(part)
     elif isinstance(part, Table):
@@ -110,18 +110,18 @@ def add(page: Page, part: Part) -> None:
 
 
 def cells(name: str, values: Iterable[float]) -> tuple[Cell, ...]:
-    """A row of a table: a name and its numbers."""
+    """Return a row of a table: a name and its numbers."""
     found: list[Cell] = [name]
     found.extend(float(value) for value in values)
     return tuple(found)
 
 
 def command_line(command: str) -> str:
-    """A command as a page shows it."""
-    return f'<p class="soft">make it again: <code>{command}</code></p>'
+    """Return a command as a page shows it."""
+    return f'<p class="soft">reproduce it: <code>{command}</code></p>'
 
 
-def finish(finding: Finding, out: str | os.PathLike[str] | None) -> Iterator[Event]:
+def finish(finding: ExperimentResult, out: str | os.PathLike[str] | None) -> Iterator[Event]:
     """Write the page to ``out/NAME.html`` and end with the finding."""
     folder = RUNS / "lab" if out is None else Path(out)
     path = finding.page().save(folder / f"{finding.name}.html")

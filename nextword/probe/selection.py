@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 
 from nextword.core import catalog
 from nextword.core.errors import ConfigError, MissingPart
-from nextword.probe.seen import Seen
+from nextword.probe.result import ProbeResult
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import Subject
 
@@ -21,27 +21,27 @@ class Probe(Protocol):
     needs: ClassVar[str]  # what it fits, in a phrase: "networks with gates (lstm, gru, …)"
 
     def fits(self, subject: Subject) -> bool:
-        """Whether there is anything to see in this model."""
+        """Tell whether there is anything to see in this model."""
         ...
 
-    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> Seen:
+    def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
         """Look at it, or at two models side by side."""
         ...
 
 
 def find(name: str) -> Probe:
-    """A probe by its name."""
+    """Find a probe by its name."""
     made: Probe = catalog.find("probe", name)()
     return made
 
 
 def subject_for(probe: Probe, subject: Subject) -> Subject | None:
-    """The model itself, or the first component of a mixture that the probe fits."""
+    """Return the model itself, or the first component of a mixture that the probe fits."""
     return next((each for each in subject.everything() if probe.fits(each)), None)
 
 
 def fitting(subject: Subject) -> list[str]:
-    """The names of all probes that fit."""
+    """Return the names of all probes that fit."""
     found = []
     for name in catalog.names("probe"):
         try:
@@ -54,7 +54,7 @@ def fitting(subject: Subject) -> list[str]:
 
 def look(
     name: str, subject: Subject, settings: ProbeSettings | None = None, against: Subject | None = None
-) -> Seen:
+) -> ProbeResult:
     """Look through one probe; a ConfigError where it does not fit."""
     probe = find(name)
     other = None if against is None else subject_for(probe, against)
@@ -67,7 +67,7 @@ def look(
 
 
 def unfit(name: str, probe: Probe, subject: Subject) -> ConfigError:
-    """One sentence: what the probe is for, what this model is, and what fits it."""
+    """Say in one sentence what the probe is for, what this model is, and what fits it."""
     article = "an" if subject.described[0] in "aeiouRLn" and subject.kind != "network" else "a"
     return ConfigError(
         f"'{name}' is for {probe.needs}, and '{subject.name}' is {article} {subject.described}; "
@@ -76,7 +76,7 @@ def unfit(name: str, probe: Probe, subject: Subject) -> ConfigError:
 
 
 def check_layer(asked: int, layers: int, what: str = "layer") -> int:
-    """The number of a layer or head, from 0; a ConfigError where there are fewer."""
+    """Return the number of a layer or head, from 0; a ConfigError where there are fewer."""
     if asked > layers:
         raise ConfigError(f"'{what}' is {asked}, and the model has {layers}; choose one from 1 to {layers}")
     return asked - 1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nextword.comparison import pictures
-from nextword.comparison.ranking import standings, table, verdict
+from nextword.comparison.ranking import rank, table, verdict
 from nextword.comparison.report import page
 from nextword.comparison.rows import Row
 from nextword.drawing import svg
@@ -39,10 +39,10 @@ def found():
     made = [*rows("lstm", 1.9, 3, seed=1), *rows("gru", 1.9005, 3, seed=2), *rows("ngram", 2.0),
             *rows("mixture", 1.95, 3, seed=3, note="0.30 ngram + 0.70 lstm", parts=["a", "b"])]  # fmt: skip
     made.append(Row("ngram-stupid", "", 1.0, is_probability=False, note="a score"))
-    return standings(made, [1000.0] * BLOCKS)
+    return rank(made, [1000.0] * BLOCKS)
 
 
-def test_rows_of_one_model_are_one_standing(found):
+def test_rows_of_one_model_are_ranked_as_one(found):
     by_name = {each.name: each for each in found}
     assert len(by_name["lstm"].rows) == 3
     assert by_name["lstm"].bits == pytest.approx(np.mean([row.bits_per_byte for row in by_name["lstm"].rows]))
@@ -60,11 +60,11 @@ def test_the_test_tells_what_is_as_good_as_the_best(found):
     assert by_name["ngram"].verdict.startswith("worse, p")
     assert by_name["ngram"].test.behind == pytest.approx(0.1, abs=0.01)
     assert by_name["ngram-stupid"].p is None
-    assert "not told from it" in verdict(found)
+    assert "not differ significantly from it" in verdict(found)
 
 
 def test_one_model_needs_no_test():
-    (only,) = standings(rows("lstm", 1.9, 2), [1000.0] * BLOCKS)
+    (only,) = rank(rows("lstm", 1.9, 2), [1000.0] * BLOCKS)
     assert only.p is None
     assert verdict([only]).startswith("lstm predicts the new text best")
 
@@ -72,7 +72,7 @@ def test_one_model_needs_no_test():
 def test_a_difference_that_nobody_sees_is_none():
     best, other = rows("a", 1.9)[0], rows("b", 1.9)[0]
     other.blocks[:] = [bits + 0.2 for bits in best.blocks]
-    found = standings([best, other], [1000.0] * BLOCKS)
+    found = rank([best, other], [1000.0] * BLOCKS)
     assert found[1].p < 0.001
     assert found[1].as_good
 

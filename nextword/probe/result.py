@@ -15,6 +15,7 @@ import numpy as np
 from nextword.core.errors import ConfigError
 from nextword.drawing import standalone
 from nextword.drawing.page import Cell, Page, Table
+from nextword.store.disk import write_file
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ENDINGS = (".html", ".svg", ".png", ".json")
@@ -22,7 +23,7 @@ _ROWS = 40  # of a table on the terminal
 
 
 @dataclass(frozen=True)
-class Picture:
+class Figure:
     """A drawing that is clear by itself: a title that says what is seen, and its numbers."""
 
     title: str
@@ -32,7 +33,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ProbeResult:
     """One look at a model. ``arrays`` hold every number, ``names`` what their axes stand for."""
 
     what: str
@@ -42,10 +43,10 @@ class Seen:
     slide: str  # deck and slide title
     arrays: Mapping[str, Array]
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    parts: tuple[Picture | Table, ...] = ()
+    parts: tuple[Figure | Table, ...] = ()
 
     def page(self) -> Page:
-        """The one-file report."""
+        """Return the one-file report."""
         return page([self])
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -53,7 +54,7 @@ class Seen:
         return save([self], path)[0]
 
     def to_json(self) -> dict[str, Any]:
-        """Every number; what is not finite is null."""
+        """Return every number; what is not finite is null."""
         return {
             "what": self.what,
             "run": self.run,
@@ -65,20 +66,20 @@ class Seen:
         }
 
     def __str__(self) -> str:
-        told = [f"{self.title}\n{self.sentence}"]
+        summary = [f"{self.title}\n{self.sentence}"]
         for part in self.parts:
             table = part if isinstance(part, Table) else part.table
             if table is not None:
-                name = part.title if isinstance(part, Picture) else ""
-                told.append("\n".join([*([name] if name else []), _short(table)]))
-        return "\n\n".join(told)
+                name = part.title if isinstance(part, Figure) else ""
+                summary.append("\n".join([*([name] if name else []), _short(table)]))
+        return "\n\n".join(summary)
 
     def _repr_html_(self) -> str:
         return self.page().fragment()
 
 
-def page(found: Sequence[Seen]) -> Page:
-    """All looks on one page."""
+def page(found: Sequence[ProbeResult]) -> Page:
+    """Put all results on one page."""
     made = Page(found[0].title if len(found) == 1 else f"The inside of {found[0].run}")
     for seen in found:
         if len(found) > 1:
@@ -94,7 +95,7 @@ def page(found: Sequence[Seen]) -> Page:
     return made
 
 
-def save(found: Sequence[Seen], path: str | os.PathLike[str]) -> tuple[Path, str]:
+def save(found: Sequence[ProbeResult], path: str | os.PathLike[str]) -> tuple[Path, str]:
     """Write what was seen by the ending of the path; also one sentence where something is missing in it."""
     ending = check_ending(path)
     if ending == ".html":
@@ -102,18 +103,18 @@ def save(found: Sequence[Seen], path: str | os.PathLike[str]) -> tuple[Path, str
     if ending == ".json":
         values = [seen.to_json() for seen in found]
         text = json.dumps(values[0] if len(values) == 1 else values, ensure_ascii=False, allow_nan=False)
-        return standalone.write(path, (text + "\n").encode()), ""
+        return write_file(path, (text + "\n").encode()), ""
     svg = standalone.standalone(_pictures(found), page(found).title)
     if ending == ".svg":
-        return standalone.write(path, svg.encode()), ""
+        return write_file(path, svg.encode()), ""
     from nextword.drawing import raster  # needs matplotlib
 
-    data, told = raster.png(svg)
-    return standalone.write(path, data), told
+    data, summary = raster.png(svg)
+    return write_file(path, data), summary
 
 
 def check_ending(path: str | os.PathLike[str]) -> str:
-    """The ending, if we can write it."""
+    """Return the ending, if we can write it."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise ConfigError(
@@ -123,10 +124,10 @@ def check_ending(path: str | os.PathLike[str]) -> str:
     return ending
 
 
-def _pictures(found: Sequence[Seen]) -> list[standalone.Picture]:
+def _pictures(found: Sequence[ProbeResult]) -> list[standalone.Picture]:
     pictures = [
         standalone.Picture(part.svg, part.title, part.caption)
-        for seen in found for part in seen.parts if isinstance(part, Picture)
+        for seen in found for part in seen.parts if isinstance(part, Figure)
     ]  # fmt: skip
     if not pictures:
         raise ConfigError(
@@ -143,12 +144,12 @@ def _short(table: Table) -> str:
 
 
 def row_of(name: str, values: Iterable[float | None]) -> tuple[Cell, ...]:
-    """A row of a table: a name and its numbers."""
+    """Return a row of a table: a name and its numbers."""
     return (name, *values)
 
 
 def plain(array: Any) -> Any:
-    """An array as nested lists of plain numbers; complex ones as pairs."""
+    """Return an array as nested lists of plain numbers; complex ones as pairs."""
     array = np.asarray(array)
     if np.iscomplexobj(array):
         array = np.stack([array.real, array.imag], axis=-1)

@@ -19,7 +19,7 @@ def write(path, lines=300, seed=1):
     return str(path)
 
 
-def result(contest):
-    *events, last = list(compare(contest))
+def result(setup):
+    *events, last = list(compare(setup))
     assert isinstance(last, Done)
     return last.result, events

@@ -25,17 +25,17 @@ CONTENT = ("new", "sum")  # what a cell computes that is no gate
 
 
 @dataclass(frozen=True)
-class Held:
+class Clamped:
     """A text read freely up to a word, and then with some gates set by hand."""
 
     nats_T: Array  # -log p of every word but the first, read freely
-    held_T: Array  # the same with the gates set
+    clamped_T: Array  # the same with the gates set
     change_LT: Array  # how far each layer's memory moves at every word: ||c(t) - c(t-1)||, freely
-    held_change_LT: Array  # and with the gates set
+    clamped_change_LT: Array  # and with the gates set
 
 
 def gates_of(network: RecurrentNetwork) -> list[str]:
-    """The names of the gates of this cell."""
+    """Return the names of the gates of this cell."""
     cell = cast(Cell, network.layers[0])
     with torch.no_grad():
         x_1E = torch.zeros(1, cell.inputs, dtype=network.dtype, device=network.device)
@@ -45,7 +45,7 @@ def gates_of(network: RecurrentNetwork) -> list[str]:
 
 @torch.no_grad()
 def openness(network: RecurrentNetwork, ids_T: Array) -> dict[str, Array]:
-    """For every gate ``open_LTH``: 1 open, 0 closed, at every word of a text."""
+    """Return for every gate ``open_LTH``: 1 open, 0 closed, at every token of a text."""
     ids_1T = torch.as_tensor(ids_T, device=network.device)[None]
     x_TBE = passes.words_of(network, ids_1T, network.scale_words).transpose(0, 1)
     found: dict[str, list[Tensor]] = {}
@@ -63,7 +63,7 @@ def openness(network: RecurrentNetwork, ids_T: Array) -> dict[str, Array]:
 
 
 def with_gates(cell: nn.Module, fixed: Mapping[str, float]) -> nn.Module:
-    """The same cell with the same weights, but for gates that always have the value given."""
+    """Return the same cell with the same weights, but for gates that always have the value given."""
     own = copy.copy(cell)
     plain = cast(Cell, cell).gates
 
@@ -78,9 +78,9 @@ def with_gates(cell: nn.Module, fixed: Mapping[str, float]) -> nn.Module:
 
 
 @torch.no_grad()
-def hold(
+def clamp(
     network: RecurrentNetwork, ids_T: Array, fixed: Mapping[str, float], layers: Sequence[int], since: int
-) -> Held:
+) -> Clamped:
     """Read a text twice: freely, and from word ``since`` on with the gates of these layers set."""
     ids = torch.as_tensor(ids_T, device=network.device)
     first_1T, rest_1T, targets_T = ids[None, :since], ids[None, since:-1], ids[1:]
@@ -91,7 +91,7 @@ def hold(
     begun = passes.recurrent(network, first_1T, start)
     middle = _last(begun, start)
     free = passes.recurrent(network, rest_1T, middle)
-    held = passes.recurrent(network, rest_1T, middle, changed)
+    clamped = passes.recurrent(network, rest_1T, middle, changed)
 
     def nats(after: passes.Pass) -> Array:
         features_TD = torch.cat([begun.features_BTD, after.features_BTD], dim=1)[0]
@@ -100,11 +100,11 @@ def hold(
     def change(after: passes.Pass) -> Array:
         return np.stack([_moves(begun, after, start, depth) for depth in range(len(network.layers))])
 
-    return Held(nats(free), nats(held), change(free), change(held))
+    return Clamped(nats(free), nats(clamped), change(free), change(clamped))
 
 
 def _memory(done: passes.Pass, depth: int) -> Tensor:
-    """What a layer remembers, ``x_TH``: c of an LSTM, else h."""
+    """Return what a layer remembers, ``x_TH``: c of an LSTM, else h."""
     site = [site for site in done.sites if site.depth == depth + 1][-1]
     return site.gather(site.tensors)[0]
 
@@ -115,7 +115,7 @@ def _moves(begun: passes.Pass, after: passes.Pass, start: Any, depth: int) -> Ar
 
 
 def _last(done: passes.Pass, start: Any) -> Any:
-    """The state after a pass, in the shape of the first one."""
+    """Return the state after a pass, in the shape of the first one."""
     ends: dict[int, list[Tensor]] = {}
     for site in done.sites[1:]:
         ends.setdefault(site.depth, []).append(site.tensors[-1])

@@ -13,7 +13,7 @@ import pytest
 
 from nextword.core import catalog
 from nextword.core.errors import ConfigError, DataError, MissingPart
-from nextword.probe import looking, seen
+from nextword.probe import result, selection
 from nextword.probe.settings import ProbeSettings
 
 HINDI = "राम ने रावण को मारा ।\nरावण ने राम को मारा ।\n" * 3
@@ -34,7 +34,7 @@ FITS = {
 
 @pytest.mark.parametrize("name", sorted(FITS))
 def test_what_fits_each_family(subject, name):
-    assert set(looking.fitting(subject(name))) == FITS[name]
+    assert set(selection.fitting(subject(name))) == FITS[name]
 
 
 @pytest.mark.parametrize(
@@ -51,19 +51,19 @@ def test_what_fits_each_family(subject, name):
 )  # fmt: skip
 def test_a_probe_that_does_not_fit_says_so_and_names_what_does(subject, what, name, message):
     with pytest.raises(ConfigError) as caught:
-        looking.look(what, subject(name))
+        selection.look(what, subject(name))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_an_unknown_probe_suggests_the_nearest(subject):
     with pytest.raises(ConfigError, match="unknown probe 'gradient'; did you mean 'gradients'"):
-        looking.look("gradient", subject("lstm"))
+        selection.look("gradient", subject("lstm"))
 
 
 @pytest.mark.parametrize("name", catalog.names("probe"))
 def test_every_probe_says_what_it_shows(name):
-    probe = looking.find(name)
+    probe = selection.find(name)
     assert probe.about
     assert probe.needs
 
@@ -73,8 +73,8 @@ def test_count_models_are_looked_at_without_torch():
     code = (
         "import sys\n"
         "from nextword.core import catalog\n"
-        "from nextword.probe import looking\n"
-        "for name in catalog.names('probe'): looking.find(name)\n"
+        "from nextword.probe import selection\n"
+        "for name in catalog.names('probe'): selection.find(name)\n"
         "assert 'torch' not in sys.modules and 'matplotlib' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -94,7 +94,7 @@ def test_count_models_are_looked_at_without_torch():
 )
 def test_text_in_any_script_is_drawn_as_it_is(subject, text, tokenizer, name, what, tmp_path):
     made = subject(name, text=text, tokenizer=tokenizer)
-    found = looking.look(what, made, ProbeSettings(tokens=40))
+    found = selection.look(what, made, ProbeSettings(tokens=40))
     html = found.save(tmp_path / "x.html").read_text()
     svg = found.save(tmp_path / "x.svg").read_text()
     letters = set("रामनेको" if text == HINDI else "我喜欢读书你")
@@ -131,37 +131,37 @@ def test_an_empty_text_is_refused(subject):
     made = subject("lstm")
     made.given = ""
     for what in ("gates", "gradients", "surprise", "units"):
-        with pytest.raises(DataError, match="give --text at least one word"):
-            looking.look(what, made)
+        with pytest.raises(DataError, match="give at least one word with --text"):
+            selection.look(what, made)
 
 
 @pytest.mark.parametrize("name", ["lstm", "transformer", "ngram"])
 def test_everything_seen_can_be_written_in_every_form(subject, name, tmp_path):
     made = subject(name)
     asked = ProbeSettings(tokens=80, distance=8, places=2, beam_size=2, max_tokens=3)
-    found = [looking.look(what, made, asked) for what in looking.fitting(made)]
-    path, told = seen.save(found, tmp_path / "all.html")
+    found = [selection.look(what, made, asked) for what in selection.fitting(made)]
+    path, told = result.save(found, tmp_path / "all.html")
     html = path.read_text()
     assert told == ""
     assert all(each.sentence.split("'")[0].split("&")[0][:20] in html for each in found)
     assert "http://www.w3.org/2000/svg" in html
     assert html.replace("http://www.w3.org/2000/svg", "").count("http") == 1  # http-equiv: nothing is fetched
-    values = json.loads(seen.save(found, tmp_path / "all.json")[0].read_text())
+    values = json.loads(result.save(found, tmp_path / "all.json")[0].read_text())
     for each, written in zip(found, values, strict=True):
         for key, array in each.arrays.items():
             shape = np.shape(written["arrays"][key])
             assert shape == (array.shape if not np.iscomplexobj(array) else (*array.shape, 2))
         assert each.sentence in str(each)
-    ElementTree.fromstring(seen.save(found, tmp_path / "all.svg")[0].read_text())
+    ElementTree.fromstring(result.save(found, tmp_path / "all.svg")[0].read_text())
 
 
 @pytest.mark.slow
 @pytest.mark.needs("matplotlib")
 def test_a_png_is_drawn_from_the_same_picture(subject, tmp_path):
-    found = looking.look("attention", subject("transformer"), ProbeSettings(tokens=10))
+    found = selection.look("attention", subject("transformer"), ProbeSettings(tokens=10))
     assert found.save(tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
-    hindi = looking.look("surprise", subject("lstm", text=CHINESE))
-    path, told = seen.save([hindi], tmp_path / "y.png")
+    hindi = selection.look("surprise", subject("lstm", text=CHINESE))
+    path, told = result.save([hindi], tmp_path / "y.png")
     assert path.exists()
     assert told == "" or "a .svg or .html file shows them" in told
 
@@ -174,7 +174,7 @@ def test_a_png_without_matplotlib_is_one_sentence(subject, tmp_path, monkeypatch
             raise ModuleNotFoundError("no", name="matplotlib")
         return real(name, *more)
 
-    found = looking.look("depth", subject("rnn"))
+    found = selection.look("depth", subject("rnn"))
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(MissingPart, match=r"run: pip install 'nextword\[plots\]'"):
         found.save(tmp_path / "x.png")
@@ -184,9 +184,9 @@ def test_a_png_without_matplotlib_is_one_sentence(subject, tmp_path, monkeypatch
 @pytest.mark.parametrize("name", ["x.pdf", "x", "x.html.gz"])
 def test_an_ending_that_cannot_be_written_is_refused(subject, name, tmp_path):
     with pytest.raises(ConfigError, match=r"it must end in one of: \.html, \.svg, \.png, \.json"):
-        looking.look("depth", subject("rnn")).save(tmp_path / name)
+        selection.look("depth", subject("rnn")).save(tmp_path / name)
 
 
 def test_a_look_shows_itself_in_a_notebook(subject):
-    shown = looking.look("depth", subject("rnn"))._repr_html_()
+    shown = selection.look("depth", subject("rnn"))._repr_html_()
     assert shown.startswith("<iframe sandbox")
