@@ -5,9 +5,9 @@ For changes that must not change a number: folders moved, classes renamed, loops
     python benchmarks/same_numbers.py --before CHECKOUT [--text FILE] [--only lstm,ngram]
 
 Both train on this machine, in float32 with one thread and a fixed number of steps, one after the other.
-Weights, arrays, tokenizer and settings must be equal. A network is then trained by the first checkout once
-more, killed after a checkpoint, and resumed by both: these results must be equal, too. A line is printed per
-family, and the exit code is 1 if anything differs.
+Weights, arrays and tokenizer must be equal, and so must every setting that both know. A network is then
+trained by the first checkout once more, killed after a checkpoint, and resumed by both: these results must be
+equal, too. A line is printed per family, and the exit code is 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ SETTINGS = (
     "train.length=16",
 )  # fmt: skip
 KEPT = (".safetensors", ".npy", "tokenizer.json", "config.toml")
+Found = dict[str, str]  # the digest of a file, or the value of a setting
 
 
 def command(
@@ -69,13 +71,28 @@ def interrupt(checkout: Path, family: str, text: Path, out: Path) -> None:
         process.kill()
 
 
-def digests(run: Path) -> dict[str, str]:
-    """SHA-256 of every file whose bytes must not change."""
-    return {
-        str(path.relative_to(run)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(run.rglob("*"))
-        if path.is_file() and path.name.endswith(KEPT)
-    }
+def digests(run: Path) -> Found:
+    """Return the SHA-256 of every file whose bytes must not change, and the settings one by one."""
+    found = {}
+    for path in sorted(run.rglob("*")):
+        if path.name == "config.toml":
+            found |= {f"setting {key}": str(value) for key, value in _settings(path).items()}
+        elif path.is_file() and path.name.endswith(KEPT):
+            found[str(path.relative_to(run))] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    tree = tomllib.loads(path.read_text())
+    groups = {key: each for key, each in tree.items() if isinstance(each, dict)}
+    flat = {f"{group}.{name}": value for group, each in groups.items() for name, value in each.items()}
+    return flat | {key: each for key, each in tree.items() if key not in groups}
+
+
+def differences(before: Found, after: Found) -> list[str]:
+    """Return what differs; a setting that only one of them knows is none."""
+    names = {*before, *after} - {name for name in before.keys() ^ after.keys() if "setting " in name}
+    return sorted(name for name in names if before.get(name) != after.get(name))
 
 
 def main() -> int:
@@ -102,10 +119,10 @@ def main() -> int:
                     train(checkout, family, text, resumed, "--resume")
                     digest |= {f"resumed {file}": value for file, value in digests(resumed).items()}
             before, after = found
-            different = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+            different = differences(before, after)
             wrong += bool(different)
             verdict = "equal" if not different else f"DIFFERENT: {', '.join(different)}"
-            print(f"{family:20} {verdict} ({len(before)} files)", flush=True)
+            print(f"{family:20} {verdict} ({len(before)} files and settings)", flush=True)
     return 1 if wrong else 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from nextword.api.opened import Name, Opened, opened
+from nextword.api.opened import Name, Opened, language_model
 from nextword.core.errors import DataError
 from nextword.evaluation.compress import compressor
 from nextword.store.disk import translate
@@ -16,13 +16,13 @@ ENDING = ".nwz"
 
 def compress(run: Opened | Name, data: bytes) -> bytes:
     """Compress any bytes with a run."""
-    found = opened(run)
+    found = language_model(run, forward=True)
     return compressor.compress(found.model, found.tokenizer, data, found.fingerprint)
 
 
 def compress_file(run: Opened | Name, file: str, out: str | None = None) -> dict[str, Any]:
     """Compress a file; the new one is ``FILE.nwz`` unless ``out`` names it."""
-    found = opened(run)
+    found = language_model(run, forward=True)
     data = read_file(file)
     coded = compress(found, data)
     path = out or file + ENDING

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from nextword.api.compress import ENDING, read_file, write_file
-from nextword.api.opened import Name, Opened, opened
+from nextword.api.opened import Name, Opened, language_model
 from nextword.evaluation.compress import compressor
 
 
 def decompress(run: Opened | Name, data: bytes, source: str = "") -> bytes:
     """Return what `compress` was given; ``source`` names the file in errors."""
-    found = opened(run)
+    found = language_model(run, forward=True)
     return compressor.decompress(found.model, found.tokenizer, data, found.fingerprint, source)
 
 
 def decompress_file(run: Opened | Name, file: str, out: str | None = None) -> dict[str, Any]:
     """Decompress a file; the new one has its name without ``.nwz`` unless ``out`` names it."""
-    found = opened(run)
+    found = language_model(run, forward=True)
     coded = read_file(file)
     target = out or (file.removesuffix(ENDING) if file.endswith(ENDING) else file + ".out")
     data = decompress(found, coded, file)

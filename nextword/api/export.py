@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nextword.api.opened import Name, Opened, opened
+from nextword.api.opened import Name, Opened, language_model
 from nextword.core import catalog
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Stage, finish
@@ -30,7 +30,7 @@ def exporting(run: Opened | Name, to: str, path: Name) -> Iterator[Event]:
     """`export` with its progress; the last event says what was written."""
     if to not in FORMATS:
         raise ConfigError(catalog.unknown("export format", to, FORMATS))
-    found = opened(run)
+    found = language_model(run)
     if not isinstance(found.model, NgramModel):
         family = found.settings.family
         raise ConfigError(f"an ARPA file holds an n-gram model, and this run is of the family '{family}'")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import IO, Any, cast
 
-from nextword.api.opened import Name, Opened, opened
+from nextword.api.opened import Name, Opened, language_model
 from nextword.core import config
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.events import Event, result_of
@@ -37,8 +37,8 @@ def filtering(
     """`filter` with its progress, to a file or a stream (default: standard output)."""
     given = {"filter.keep": keep} | config.parse_sets(sets)
     settings = cast(FilterSettings, config.build({"filter": FilterSettings}, given)["filter"])
-    first = opened(run)
-    second = None if against is None else opened(against)
+    first = language_model(run)
+    second = None if against is None else language_model(against)
     identity = first.fingerprint + ("" if second is None else second.fingerprint)
     pair = None if second is None else (second.model, second.tokenizer)
     source = resolve([file])

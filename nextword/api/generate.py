@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from nextword.api.opened import Name, Opened, opened
+from nextword.api.opened import Name, Opened, language_model
 from nextword.api.results import Text
 from nextword.core import catalog, config
 from nextword.decode.generate import Generated, collect
@@ -53,7 +53,7 @@ def as_json(run: Opened | Name, prompt: str, chosen: DecodeSettings) -> dict[str
 
 
 def _tokens(run: Opened | Name, prompt: str, chosen: DecodeSettings) -> Iterator[Any]:
-    found = opened(run)
+    found = language_model(run, forward=True)
     ids = [int(i) for i in found.tokenizer.encode(prompt)]
     return tokens_of(found.model, [ids], chosen, found.tokenizer)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nextword.api.opened import Name, Opened, opened
+from nextword.api.opened import Name, Opened, language_model
 from nextword.api.results import Next
 from nextword.core.contracts import START
 from nextword.models.distributions import as_numpy
@@ -12,7 +12,7 @@ from nextword.models.distributions import as_numpy
 
 def next_tokens(run: Opened | Name, context: str = "", top: int | None = None) -> Next:
     """Predict the next token: pairs (text, probability), END as ``</s>``; ``top=None`` gives every token."""
-    found = opened(run)
+    found = language_model(run)
     ids = as_numpy(found.tokenizer.encode(context), np.int64)
     state = found.model.start(1)
     if len(ids):

@@ -23,6 +23,7 @@ from nextword.runs.saved import Trained
 from nextword.runs.settings import RunSettings
 from nextword.store.reading import open_run
 from nextword.store.writing import new_run
+from nextword.text.backward import BackwardTokenizer
 
 Name = str | os.PathLike[str]
 
@@ -35,14 +36,8 @@ class Opened:
 
     @property
     def model(self) -> LanguageModel:
-        """The model itself, on the contract of language models; models of other tasks are refused."""
-        model = self.trained.model
-        if not isinstance(model, LanguageModel):
-            task = self.settings.find_task()
-            raise ConfigError(
-                f"'{self.place}' is a {task.noun}, and this needs a language model; use nextword predict or "
-                "nextword eval"
-            )
+        """The model itself; on the contract of language models, where the task has such."""
+        model: LanguageModel = self.trained.model
         return model
 
     @property
@@ -134,3 +129,20 @@ class Opened:
 def opened(run: Opened | Name) -> Opened:
     """Return the run itself, or open the saved one of this name."""
     return run if isinstance(run, Opened) else Opened(saved.load(run))
+
+
+def language_model(run: Opened | Name, forward: bool = False) -> Opened:
+    """Open a run that must be a language model; ``forward``: one that reads from left to right."""
+    found = opened(run)
+    if not isinstance(found.trained.model, LanguageModel):
+        noun = found.settings.find_task().noun
+        raise ConfigError(
+            f"'{found.place}' is a {noun}, and this needs a language model; use nextword predict or "
+            "nextword eval"
+        )
+    if forward and isinstance(found.trained.vocabulary, BackwardTokenizer):
+        raise ConfigError(
+            f"'{found.place}' reads text from its end (data.direction is backward), and this needs a model "
+            "that reads from left to right; nextword score and nextword eval take either"
+        )
+    return found

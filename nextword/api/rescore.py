@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from nextword.api.opened import Name, Opened, opened
+from nextword.api.opened import Name, Opened, language_model
 from nextword.core.errors import ConfigError
 from nextword.data.files import read_bytes
 from nextword.data.paths import resolve
@@ -62,7 +62,7 @@ def rescore(
 ) -> Reordered:
     """Reorder n-best lists; ``tune`` names a file of references to tune the weights on."""
     numbers = _numbers(weights) if isinstance(weights, str) else weights
-    found = opened(run)
+    found = language_model(run)
     nbest = read_nbest(_lines(file), _shown(file))
     references = None if tune is None else read_references(_lines(tune), _shown(tune))
     return Reordered(ordering.rescore(found.model, found.tokenizer, nbest, numbers, references))

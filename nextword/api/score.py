@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nextword.api.opened import Name, Opened, opened
+from nextword.api.opened import Name, Opened, language_model
 from nextword.api.results import Score, Token
 from nextword.core import config
 from nextword.core.bits import bits_per_byte
@@ -36,7 +36,7 @@ class ScoreOptions:
 
 def scores(run: Opened | Name, file: str, options: ScoreOptions) -> Iterator[LineScore]:
     """Score every line of a file."""
-    trained = opened(run)
+    trained = language_model(run)
     blocks = Source.for_reading([file], trained.settings.data, config.parse_sets(options.sets)).blocks()
     return score_lines(
         trained.model, trained.tokenizer, blocks,
@@ -46,7 +46,7 @@ def scores(run: Opened | Name, file: str, options: ScoreOptions) -> Iterator[Lin
 
 def score(run: Opened | Name, text: str) -> Score:
     """Measure how well a run predicts a text; `scores` takes files."""
-    found = opened(run)
+    found = language_model(run)
     data = text.encode("utf-8", "surrogatepass")
     stream, tokens, nats, side = ScoreStream(found.model, carry=True), [], 0.0, 0.0
     for piece in found.tokenizer.encode_blocks([Block(data, True, "the text")], costs=True):
@@ -78,7 +78,7 @@ def evidence_rows(run: Opened | Name, file: str, options: ScoreOptions) -> Itera
 
     The text is read as a whole, as `eval` reads it, so that memories carry over from line to line.
     """
-    trained = opened(run)
+    trained = language_model(run)
     blocks = Source.for_reading([file], trained.settings.data, config.parse_sets(options.sets)).blocks()
     text = b"".join(block.data for block in blocks).decode("utf-8", "surrogateescape")
     scale, number, line = (1 / math.log(10) if options.log10 else 1.0), 0, 0
@@ -94,7 +94,7 @@ def evidence_rows(run: Opened | Name, file: str, options: ScoreOptions) -> Itera
 
 def whole(run: Opened | Name, file: str, options: ScoreOptions) -> dict[str, Any]:
     """Collect all scores in one object."""
-    trained = opened(run)
+    trained = language_model(run)
     found = list(scores(trained, file, options))
     return {
         "logprob": sum(score.logprob for score in found),

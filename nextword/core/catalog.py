@@ -203,12 +203,12 @@ SLOTS: dict[str, dict[str, str]] = {
         "windows": "nextword.data.batches.windows:Windows",
         "sentences": "nextword.data.batches.sentences:Sentences",
     },
-    # Types of products: what `torch.autocast` is told.
+    # Types of products: those of `torch.autocast`.
     "precision": {
         "fp32": "torch:float32",
         "bf16": "torch:bfloat16",
     },
-    # Ways to look inside a model: classes of the shape `probe.looking.Probe`.
+    # Ways to look inside a model: classes of the shape `probe.selection.Probe`.
     "probe": {
         "gradients": "nextword.probe.gradients:Gradients",
         "depth": "nextword.probe.depth:Depth",

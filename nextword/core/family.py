@@ -80,7 +80,7 @@ class CountFamily(Family, Protocol):
     fit: Callable[..., Iterator[Event]]  # its task knows the arguments; the last event is ``Done(model)``
 
     def estimate(self, settings: Any, size: int, tokenizer: str) -> Cost:
-        """Return what fitting a text of so many bytes takes."""
+        """Return what fitting a text of this size in bytes takes."""
         ...
 
 

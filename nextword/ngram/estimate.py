@@ -17,7 +17,7 @@ _START = 1.5  # seconds until the first token: imports and compiled kernels
 
 
 def cost(size: int, tokenizer: str, order: int = 5) -> Cost:
-    """Return tokens, seconds, memory and disk for a text of so many bytes."""
+    """Return tokens, seconds, memory and disk for a text of this size in bytes."""
     tokens = size / _BYTES_PER_TOKEN.get(tokenizer, 4.0)
     grams = tokens * _NEW_GRAMS * order * 0.8
     memory = 150e6 + size * 0.5 + tokens * 8 + grams * _BYTES_PER_COUNT

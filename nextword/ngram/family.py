@@ -49,7 +49,7 @@ class NgramFamily:
             yield from estimation.fit(ids, tokenizer.vocab_size, settings, closed)
 
     def estimate(self, settings: NgramSettings, size: int, tokenizer: str) -> Cost:
-        """Return what counting a text of so many bytes takes."""
+        """Return what counting a text of this size in bytes takes."""
         return estimate.cost(size, tokenizer, settings.order)
 
     def save(self, model: LanguageModel, folder: NewRun) -> None:

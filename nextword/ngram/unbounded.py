@@ -271,7 +271,7 @@ class UnboundedFamily:
         yield Done(build(ids, tokenizer.vocab_size, settings, tokenizer.closed))
 
     def estimate(self, settings: UnboundedSettings, size: int, tokenizer: str) -> Cost:
-        """Return what sorting a text of so many bytes takes, roughly as counting its 5-grams."""
+        """Return what sorting a text of this size in bytes takes, roughly as counting its 5-grams."""
         return estimate.cost(size, tokenizer)
 
     def save(self, model: LanguageModel, folder: NewRun) -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import nextword
 from nextword.core.contracts import END, START, Block, Encoded
+from nextword.core.errors import ConfigError
 from nextword.text.backward import BackwardTokenizer, reverse
 from nextword.text.words import WordTokenizer
 
@@ -72,3 +73,12 @@ def test_blocks_of_a_document_are_reversed_as_one():
     blocks = [Block(b"ab", False, "t"), Block(b"cd", True, "t")]
     whole = np.concatenate([piece.ids for piece in tokenizer.encode_blocks(blocks)])
     assert tokenizer.forward.decode(whole.tolist()) == "dcba"
+
+
+def test_verbs_that_need_left_to_right_refuse_a_backward_model(tmp_path):
+    (tmp_path / "text.txt").write_text(TEXT)
+    run = nextword.train(tmp_path / "text.txt", model="ngram", set={"data.direction": "backward"})
+    for verb in (lambda: run.generate("the"), lambda: run.compress(b"the")):
+        with pytest.raises(ConfigError, match="reads text from its end"):
+            verb()
+    assert run.next("books", top=1)[0][0] == "their"  # what stands before
