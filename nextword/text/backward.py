@@ -65,7 +65,7 @@ class BackwardDecoder:
 
 
 def reverse(pieces: Iterable[Encoded]) -> Iterator[Encoded]:
-    """Reverse every sequence ``START w … END``; one that has not ended waits for the next piece."""
+    """Reverse every sequence ``START w … END``; an unfinished one waits for the next piece."""
     waiting = np.empty(0, np.int32)
     for piece in pieces:
         ids = np.concatenate([waiting, piece.ids])

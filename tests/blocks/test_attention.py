@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nextword.blocks.attention import Attention, CrossAttention
-from nextword.blocks.cache import Reading, Source, join_rows, take_rows
+from nextword.blocks.cache import Reading, Source
+from nextword.blocks.states import join_rows, take_rows
 from nextword.blocks.positions import ALiBi, NoPosition, Rotary
 from nextword.blocks.shape import Shape
 from nextword.core.errors import ConfigError
