@@ -24,8 +24,7 @@ from support import texts
 from nextword.api.train import Order, run
 from nextword.core.events import Event, Step
 from nextword.system.allocator import keep_big_arrays
-from nextword.training.checkpointing import Keeper
-from nextword.training.saving import EVERY, SHARE
+from nextword.training.checkpointing import EVERY, SHARE, Keeper
 
 MODELS = {
     "lstm-200": (

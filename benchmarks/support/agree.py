@@ -21,8 +21,8 @@ from nextword.data.source import Source
 from nextword.runs.settings import plan
 from nextword.tasks.lm import PreparedText
 from nextword.training import loop
-from nextword.training.conditions import Conditions
 from nextword.training.job import make_job
+from nextword.training.order import Conditions
 
 SETTINGS = [
     "train.optimizer=adamw", "train.weight_decay=0", "train.schedule=constant", "train.warmup=0",

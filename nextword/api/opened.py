@@ -17,8 +17,7 @@ from nextword.core.errors import ConfigError
 from nextword.mixtures.mixture import MixtureSettings
 from nextword.ngram.model import NgramModel
 from nextword.runs import saved
-from nextword.runs.brief import brief
-from nextword.runs.facts import Facts
+from nextword.runs.facts import Facts, brief
 from nextword.runs.saved import Trained
 from nextword.runs.settings import RunSettings
 from nextword.store.reading import open_run

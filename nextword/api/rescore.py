@@ -9,8 +9,7 @@ from typing import Any
 
 from nextword.api.opened import Name, Opened, language_model
 from nextword.core.errors import ConfigError
-from nextword.data.files import read_bytes
-from nextword.data.paths import resolve
+from nextword.data.paths import read_bytes, resolve
 from nextword.evaluation.lines import rescore as ordering
 from nextword.evaluation.lines.nbest import read_nbest, read_references
 

@@ -44,8 +44,9 @@ def train(
     from nextword.api import train as training
     from nextword.system.launch import launched
     from nextword.training.budget.clock import process_start
+    from nextword.training.order import Order
 
-    order = training.Order(
+    order = Order(
         data=tuple(data or ()), task=task, model=model, recipe=recipe, source=source, valid=valid,
         tokenizer=tokenizer, minutes=minutes, sets=tuple(sets or ()), seed=seed, device=device,
     )  # fmt: skip

@@ -18,8 +18,8 @@ from nextword.runs import saved
 from nextword.store.writing import new_run
 from nextword.tasks.lm import Texts
 from nextword.training.budget.clock import Clock
-from nextword.training.conditions import Conditions
 from nextword.training.fit import fit
+from nextword.training.order import Conditions
 
 _COMPILED = "compiled"  # a note with this word says that the time is not the model's own
 

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from nextword.core.settings import Settings
-from nextword.core.sizes import parse_size, show_size
+from nextword.core.settings import Settings, parse_size, show_size
 
 LEAST_MEMORY = 300_000_000
 

@@ -13,10 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from nextword.core.contracts import Block
 from nextword.core.errors import DataError
 from nextword.core.events import Note
-from nextword.data.charset import Fail, TextChecker, stop
-from nextword.data.files import GZIP, open_binary
-from nextword.data.paths import Source, resolve
-from nextword.data.plain import NoTokens, text_blocks
+from nextword.data.paths import GZIP, Source, open_binary, resolve
+from nextword.data.plain import Fail, NoTokens, TextChecker, stop, text_blocks
 from nextword.data.settings import DataSettings
 from nextword.data.tables import table_blocks
 

@@ -13,9 +13,8 @@ from typing import Any
 from nextword.core.catalog import nearest
 from nextword.core.contracts import Block
 from nextword.core.errors import DataError
-from nextword.data.charset import TextChecker
 from nextword.data.paths import Source
-from nextword.data.plain import text_blocks
+from nextword.data.plain import TextChecker, text_blocks
 from nextword.data.settings import DataSettings
 
 LINE_LIMIT = 1 << 28  # one record must fit into memory

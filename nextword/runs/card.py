@@ -10,8 +10,7 @@ from typing import Any
 
 from nextword.core.contracts import LanguageModel
 from nextword.core.printable import printable
-from nextword.runs.brief import brief
-from nextword.runs.facts import Facts
+from nextword.runs.facts import Facts, brief
 from nextword.runs.settings import RunSettings
 
 _HOLDS = (

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import os
 import platform
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from nextword.core.errors import TrainingError
 
 # Instruction sets that decide the speed of matrix products, by their Linux names.
 FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "sve", "bf16")
@@ -147,3 +151,41 @@ def _read(path: Path) -> str:
         return path.read_text(errors="replace")
     except OSError:
         return ""
+
+
+def cache_folder() -> Path:
+    """Return $NEXTWORD_CACHE, or the user's cache folder."""
+    named = os.environ.get("NEXTWORD_CACHE")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "nextword"
+
+
+_SIGNS = ("not enough memory", "can't allocate memory", "out of memory", "bad_alloc")
+
+
+@contextmanager
+def enough_memory(doing: str) -> Iterator[None]:
+    """Turn an allocation that fails within the block into a `TrainingError`."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and not any(sign in str(error) for sign in _SIGNS):
+            raise
+        raise TrainingError(
+            f"out of memory while trying to {doing}; set a smaller train.batch, train.length or model.hidden "
+            "(--estimate shows how much a training run needs)"
+        ) from error
+
+
+def serialized(tensors: Mapping[str, Any]) -> bytes:
+    """Serialize tensors as a safetensors file; running out of memory is a MemoryError, as usual in Python."""
+    from safetensors.torch import save
+
+    try:
+        return save(dict(tensors))
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":  # a panic of the Rust library
+            raise MemoryError("out of memory while copying the state") from error
+        raise

@@ -24,8 +24,7 @@ from typing import Any, Literal, get_args
 
 from nextword.system import products
 from nextword.system.atomic import write_atomically
-from nextword.system.cache import cache_folder
-from nextword.system.machine import describe_processor
+from nextword.system.machine import cache_folder, describe_processor
 
 LIMIT = "ONEDNN_MAX_CPU_ISA"  # the variable that limits oneDNN, torch's library of matrix products
 LIMITS = ("", "AVX512_CORE_FP16", "AVX512_CORE", "AVX2")  # in this order; "": no limit; the second drops AMX

@@ -198,8 +198,7 @@ class LanguageModelling(Task):
 
     def held_out(self, settings: RunSettings, prepared: PreparedText) -> HeldOut | None:
         """Return rows of the held-out text."""
-        from nextword.tasks.held_out import HeldOutText
-        from nextword.tasks.networks import carries
+        from nextword.tasks.networks import HeldOutText, carries
 
         if prepared.encoded is None:
             return None

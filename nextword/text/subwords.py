@@ -18,11 +18,10 @@ import numpy as np
 
 from nextword.core.contracts import END, SPECIALS, Block, Decoder, Encoded, Unit
 from nextword.core.errors import DataError, FormatError
-from nextword.text.cutting import parts, text_pieces
 from nextword.text.detokenize import ByteDecoder
 from nextword.text.files import Fields, write_json
 from nextword.text.normalize import Normalizer, is_text, to_bytes
-from nextword.text.sequences import Piece, PlainJoiner, file_sequences, pack
+from nextword.text.sequences import Piece, PlainJoiner, file_sequences, pack, parts, text_pieces
 from nextword.text.settings import TextSettings
 
 Array = np.ndarray[Any, np.dtype[Any]]

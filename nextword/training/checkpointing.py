@@ -1,13 +1,16 @@
-"""What a training writes on its way, so that it can be taken up again: state, plan, tokenizer, the order.
+"""Checkpoints of a training: when they are written, what is in them, and how a training resumes from one.
 
-Everything that decides what comes next is in a checkpoint, so nothing is fitted or chosen a second time; the
-text itself is not, and must be the same.
+Everything that decides what comes next is in a checkpoint (state, plan, vocabulary, the order), so nothing is
+fitted or chosen a second time; the examples themselves are not, and must be the same.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import secrets
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +22,8 @@ from nextword.core.task import Prepared, Task
 from nextword.runs.settings import RunSettings
 from nextword.store.checkpoints import Checkpoint, Checkpoints
 from nextword.store.writing import NewRun
-from nextword.system.memory import serialized
+from nextword.system import processor, threads
+from nextword.system.machine import serialized
 from nextword.training.budget.clock import Clock
 from nextword.training.distributed.ranks import Ranks
 
@@ -70,7 +74,6 @@ class Keeper:
         self, job: Job, settings: RunSettings, prepared: Prepared, metrics: list[dict[str, Any]]
     ) -> Iterator[Event]:
         """Before the first step: look at text and machine, and keep what every checkpoint says."""
-        from nextword.training.fingerprint import describe
 
         self._settings, self._vocabulary, self._metrics = settings, prepared.vocabulary, metrics
         self._about = {"asked": self.asked, "text": prepared.facts.__dict__, **describe(job, prepared)}
@@ -115,8 +118,6 @@ class Keeper:
 
     def follow(self, events: Iterable[Event]) -> Iterator[Event]:
         """Hand on what the loop tells; write a checkpoint where it could be taken up again."""
-        from nextword.training.loop import SavePoint
-
         for event in events:
             if isinstance(event, SavePoint):
                 if self.ranks.is_first:
@@ -195,3 +196,61 @@ def check_text(then: dict[str, Any], now: dict[str, Any], run: str) -> None:
                 f"{what} is not the one that '{run}' was begun with{sizes} (SHA-256 {then[key][:12]}…, now "
                 f"{now[key][:12]}…); give the same text, or --overwrite to begin anew with this one"
             )
+
+
+EMPTY = hashlib.sha256().hexdigest()  # of no held-out examples
+
+
+def describe(job: Job, prepared: Prepared) -> dict[str, Any]:
+    """Return hashes of what is learned from and measured; threads, device, torch, type of products."""
+    import torch
+
+    from nextword.models.network import device_of
+
+    return {
+        "ids": prepared.digest(),
+        "held_out": EMPTY if job.held_out is None else job.held_out.digest(),
+        "threads": job.settings.threads or threads.allowed(),
+        "device": str(device_of(job.network)),
+        "torch": torch.__version__,
+        "precision": job.settings.precision,
+        "bf16": processor.find_out().bf16,
+        "instructions": os.environ.get(processor.LIMIT, "all"),
+        "ranks": job.ranks.world,
+    }
+
+
+EVERY = 120.0  # seconds
+SHARE = 0.05  # of the time, at most
+
+
+@dataclass(frozen=True)
+class SavePoint(Event):
+    """The training could be taken up again from here; valid until the next event is asked for."""
+
+    state: TrainingState
+    is_last: bool = False  # somebody has stopped it
+
+
+class Saves:
+    """Counts the steps, or watches the clock."""
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+        self.wanted: float = False  # by the clock, after the step that is being made
+        self._last, self._cost = time.monotonic(), 0.0
+
+    def is_due(self, step: int) -> bool:
+        """Whether the state after this step should be written."""
+        return step % self.every == 0 if self.every else bool(self.wanted)
+
+    def is_time(self) -> bool:
+        """Whether the last one is long ago."""
+        return time.monotonic() - self._last >= max(EVERY, self._cost / SHARE)
+
+    def point(self, state: TrainingState, is_last: bool = False) -> Iterator[Event]:
+        """Hand out the state; how long that takes decides when it is done next."""
+        began = time.monotonic()
+        yield SavePoint(state, is_last)
+        self._last = time.monotonic()
+        self._cost = self._last - began

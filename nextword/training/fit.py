@@ -9,20 +9,26 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nextword.core.events import Done, Event, Measure, Rows, recorded
+from nextword.core.errors import RunError
+from nextword.core.events import Done, Event, Measure, Rows, kept, recorded
 from nextword.core.family import Budget, CompositeFamily, NetworkFamily
+from nextword.core.task import Prepared
 from nextword.core.training import SpreadSettings
 from nextword.runs import facts
 from nextword.runs.saved import CONFIG, Trained
-from nextword.runs.settings import RunSettings
+from nextword.runs.settings import RunSettings, from_toml
 from nextword.store.writing import NewRun
-from nextword.training.conditions import Conditions
+from nextword.system.machine import enough_memory
+from nextword.training.order import Conditions
+
+if TYPE_CHECKING:
+    from nextword.training.job import Job
 
 
 def fit(
@@ -38,15 +44,14 @@ def fit(
     if isinstance(family, CompositeFamily):
         from nextword.training.mixtures.blend import fit_mixture
 
-        yield from fit_mixture(settings, examples, folder, replace(conditions, keeper=None))
+        parts = replace(conditions, keeper=None)
+        yield from fit_mixture(settings, examples, folder, parts, train_network)
         return
     metrics: Rows = []
     learned: dict[str, Any] = {}
     with _scratch(settings, folder) as scratch:
         settings, prepared = yield from task.prepare(examples, settings, conditions.preparation(scratch))
         if isinstance(family, NetworkFamily):
-            from nextword.training.network import train_network
-
             settings, model, learned = yield from train_network(
                 settings, prepared, conditions, metrics, _plan_writer(folder)
             )
@@ -60,6 +65,70 @@ def fit(
                 yield Measure(metrics[-1])
     about = facts.collect(settings.train.seed, prepared.facts, time.perf_counter() - began, learned)
     yield Done(Trained(settings, model, prepared.vocabulary, about, metrics))
+
+
+def train_network(
+    settings: RunSettings,
+    prepared: Prepared,
+    conditions: Conditions,
+    metrics: Rows,
+    ready: Callable[[RunSettings], None] | None = None,
+) -> Generator[Event, None, tuple[RunSettings, Any, dict[str, Any]]]:
+    """Train a network: settings as chosen for the minutes, the model, and facts of its training.
+
+    ``ready`` is called with the settings before the first step.
+    """
+    from nextword.training import loop
+    from nextword.training.job import make_job
+
+    keeper = conditions.keeper
+    if keeper is None or not keeper.goes_on:
+        settings = yield from kept(_calibrated(settings, prepared, conditions), metrics)
+    with enough_memory("make this model"):
+        settings, job = yield from kept(make_job(settings, prepared, conditions), metrics)
+    if ready is not None:
+        ready(settings)
+    if conditions.ranks.has_met:
+        _check_same_examples(conditions, job, prepared)
+    state = loop.begin(job)
+    events: Iterable[Event] = loop.fit(job, state)
+    if keeper is not None:
+        yield from keeper.begin(job, settings, prepared, metrics)
+        yield from keeper.restore(job, state)
+        events = keeper.follow(events)
+    with enough_memory("train this model"):
+        outcome: loop.Outcome = yield from recorded(events, metrics)
+    resumed = {"resumed": keeper.resumed} if keeper is not None and keeper.resumed else {}
+    return settings, outcome.model, outcome.facts | resumed
+
+
+def _calibrated(
+    settings: RunSettings, prepared: Prepared, conditions: Conditions
+) -> Generator[Event, None, RunSettings]:
+    """Choose what was left open so that it fits the minutes; rank 0 decides for all."""
+    from nextword.training.budget.calibrate import calibrate
+
+    ranks = conditions.ranks
+    if conditions.clock.is_limited and ranks.is_first:
+        settings = yield from calibrate(settings, prepared, conditions)
+    if not ranks.has_met:
+        return settings
+    chosen: str = ranks.told(settings.to_toml())
+    return settings if ranks.is_first else from_toml(chosen, "the plan of rank 0")
+
+
+def _check_same_examples(conditions: Conditions, job: Job, prepared: Prepared) -> None:
+    """Check that every rank has read the same examples, each for itself."""
+    from nextword.training.checkpointing import describe
+
+    about = describe(job, prepared)
+    hashes = conditions.ranks.collected([about["ids"], about["held_out"]])
+    for rank, found in enumerate(hashes):
+        if found != hashes[0]:
+            raise RunError(
+                f"rank {rank} has read another text than rank 0 (SHA-256 {found[0][:12]}… and "
+                f"{hashes[0][0][:12]}…); give all of them the same files"
+            )
 
 
 def _plan_writer(folder: NewRun | None) -> Callable[[RunSettings], None]:

@@ -14,8 +14,8 @@ from nextword.models.training import NeuralTrainSettings
 from nextword.runs.settings import RunSettings, changed
 from nextword.system.signals import Stop
 from nextword.training.budget.clock import Clock
-from nextword.training.conditions import Conditions
 from nextword.training.distributed.ranks import Ranks
+from nextword.training.order import Conditions
 
 
 def _itself(network: Any) -> Any:

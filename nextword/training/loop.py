@@ -14,14 +14,14 @@ from nextword.core.task import Batch, Batches
 from nextword.models import precision, weights
 from nextword.models.network import device_of
 from nextword.system import threads
-from nextword.training import faults
+from nextword.training import nan
 from nextword.training.budget.clock import saving_seconds
-from nextword.training.distributed.parallel import make_engine
+from nextword.training.checkpointing import SavePoint as SavePoint
+from nextword.training.checkpointing import Saves
+from nextword.training.distributed.ranks import Engine
 from nextword.training.job import Job
 from nextword.training.optimizers import make_optimizer
 from nextword.training.progress import Pace, first_plan, peak_memory
-from nextword.training.saving import SavePoint as SavePoint
-from nextword.training.saving import Saves
 from nextword.training.state import TrainingState
 from nextword.training.update import Learned, Learner
 from nextword.training.validation import Measuring
@@ -37,7 +37,11 @@ class Outcome:
 
 def begin(job: Job) -> TrainingState:
     """The state before the first step."""
-    engine = make_engine(job.network, job.settings, job.ranks, job.build)
+    engine = Engine(job.ranks)
+    if job.ranks.has_met:
+        from nextword.training.distributed.parallel import make_engine
+
+        engine = make_engine(job.network, job.settings, job.ranks, job.build)
     state = TrainingState(
         job.network,
         make_optimizer(job.network, job.settings),
@@ -80,7 +84,8 @@ def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
 def _learn(job: Job, learner: Learner, measuring: Measuring, state: TrainingState) -> Iterator[Event]:
     job.network.train()
     pace, settings = Pace(job.clock), job.settings
-    told, saves, guard = Told(job, state, pace), Saves(settings.save_every), faults.Guard(learner)
+    told, saves = Told(job, state, pace), Saves(settings.save_every)
+    skipped = 0  # batches one after another whose loss or gradient was NaN
     walk = walk_batches(job.batches, state.epoch, state.index)
     while True:
         agreed = _agree(job, state, pace, saves)
@@ -93,10 +98,11 @@ def _learn(job: Job, learner: Learner, measuring: Measuring, state: TrainingStat
             batches.append(batch)
         carried = state.carried
         learned = learner.update(state, batches)
-        if not guard.is_fine(learned):
+        if not learned.is_finite:
             state.carried = carried
-            yield from guard.leave_out(learned, state, batches)
+            skipped = yield from nan.skip(learner, learned, state, batches, skipped)
             continue
+        skipped = 0
         pace.add(job.clock.used() - began, learned.tokens)
         pace.revise(state.step, state.plan, settings.steps)
         yield from told.step(learned)

@@ -1,18 +1,26 @@
-"""``--resume``: what a training was begun with, what may be changed, and what is refused, told one by one."""
+"""``--resume``: find the checkpoint, complete what is asked by what was asked then, refuse what differs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import os
+from collections.abc import Generator, Mapping
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from nextword.core.config import Typed
 from nextword.core.errors import ConfigError, DamagedError
+from nextword.core.events import Event, Note
 from nextword.runs.settings import RunSettings, changed, from_toml
-from nextword.store.checkpoints import Checkpoint
+from nextword.store.checkpoints import Checkpoint, find_last
+from nextword.store.manifest import MANIFEST
+from nextword.store.reading import open_run
+from nextword.store.writing import check_target, real_path
 from nextword.system import processor
 from nextword.text.settings import TextSettings
+from nextword.training.budget.clock import Clock
 from nextword.training.checkpointing import BEGUN, CONFIG, NUMBERS
+from nextword.training.distributed.ranks import Ranks
+from nextword.training.order import Order
 
 # What may be changed on the way: how long, how often something is written, and who does it together.
 SAFE = (
@@ -107,3 +115,61 @@ def _check_products(checkpoint: Checkpoint, asked: RunSettings, run: str) -> tup
             "float32, and with other digits from there on, add --set train.precision=fp32"
         )
     return ("train.precision",)
+
+
+def find(out: str | os.PathLike[str] | None) -> Generator[Event, None, Checkpoint | None]:
+    """The checkpoint to go on from; None: the run is finished, or has to start from the beginning."""
+    if out is None:
+        raise ConfigError("--resume goes on with a run, and none is named; give its folder with --out RUN")
+    run = real_path(out)
+    check_target(run, overwrite=True, goes_on=True)  # somebody else may be training here
+    found = find_last(run)
+    for message in found.damaged:
+        yield Note(message)
+    if found.checkpoint is None and not os.path.isfile(run / MANIFEST):
+        lost = "no whole checkpoint is left in" if found.damaged else "there is no checkpoint yet in"
+        yield Note(f"{lost} {os.fspath(out)}, so the training starts from the beginning")
+    elif found.checkpoint is not None and found.damaged:
+        yield Note(f"what was learnt after step {found.checkpoint.step:,} is lost and will be learnt again")
+    return found.checkpoint
+
+
+def find_together(
+    out: str | os.PathLike[str] | None, ranks: Ranks
+) -> Generator[Event, None, Checkpoint | None]:
+    """`find` by rank 0, which alone puts things in order; the others take what it has found."""
+    found = (yield from find(out)) if ranks.is_first else None
+    place = ranks.told(None if found is None else [os.fspath(found.path), found.step, found.training])
+    if ranks.is_first or place is None:
+        return found
+    path, step, training = place
+    return Checkpoint(open_run(path), step, training)
+
+
+def completed(order: Order, checkpoint: Checkpoint) -> Order:
+    """What is not said now is as it was said when the training was begun."""
+    then = dict(read_asked(checkpoint)["order"])
+    sets = unpack_sets(then.pop("sets")) | order.given_sets()
+    then["data"] = tuple(then["data"])
+    if order.model is not None or order.recipe is not None:
+        then["model"], then["recipe"] = order.model, order.recipe
+    unsaid = {
+        each.name: then[each.name]
+        for each in fields(order)
+        if each.name in then and getattr(order, each.name) == each.default
+    }
+    return replace(order, **unsaid, sets=sets)
+
+
+def asked(order: Order, settings: RunSettings, checkpoint: Checkpoint | None) -> dict[str, Any]:
+    """What a checkpoint says of the order: itself, its settings, and the minutes of the first sitting."""
+    packed = asdict(replace(order, sets=())) | {"sets": pack_sets(order.given_sets())}
+    first = order.minutes if checkpoint is None else read_asked(checkpoint)["minutes"]
+    return {"order": packed, "settings": flat(settings), "minutes": first}
+
+
+def clock_of(order: Order, checkpoint: Checkpoint | None, began: float | None) -> Clock:
+    """The clock of the command; what earlier sittings used counts."""
+    clock = Clock.minutes(order.minutes, began)
+    clock.began -= 0.0 if checkpoint is None else seconds_used(checkpoint)
+    return clock

@@ -18,9 +18,9 @@ from nextword.blocks.states import State, filled, leaves
 from nextword.core.errors import DamagedError
 from nextword.models.network import device_of
 from nextword.models.weights import Weights, put_weights, weights_of
-from nextword.training.distributed.engine import Engine
+from nextword.training.distributed.ranks import Engine
 from nextword.training.optimizers import Optimizer
-from nextword.training.plan import Plan
+from nextword.training.progress import Plan
 
 # What goes to JSON as it is.
 _PLAIN = (

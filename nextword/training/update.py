@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from nextword.blocks.randomness import TRAINING, seeded
 from nextword.blocks.states import State
@@ -20,7 +20,8 @@ from nextword.core.task import Batch, Objective
 from nextword.models import weights
 from nextword.models.network import device_of
 from nextword.models.training import NeuralTrainSettings
-from nextword.training import clip, schedules
+from nextword.models.weights import local
+from nextword.training import schedules
 from nextword.training.state import TrainingState
 
 
@@ -32,6 +33,11 @@ class Learned(NamedTuple):
     rate: float
     tokens: int
     parts: dict[str, float]  # of the loss, by name
+
+    @property
+    def is_finite(self) -> bool:
+        """Return whether neither loss nor gradient is NaN or infinite, so that the update was made."""
+        return math.isfinite(self.loss) and math.isfinite(self.norm)
 
 
 class Summed(NamedTuple):
@@ -55,7 +61,7 @@ class Learner:
         tokens = sum(batch.tokens for batch in batches)
         state.optimizer.clear()
         sums = self.read(state, batches)
-        norm = clip.clip([*network.parameters()], settings.clip, partial(state.engine.norm, network))
+        norm = clip([*network.parameters()], settings.clip, partial(state.engine.norm, network))
         ranks = state.engine.ranks
         loss = ranks.total(float(torch.stack([each.total for each in sums]).sum())) / max(1, tokens)
         parts = {
@@ -63,13 +69,14 @@ class Learner:
             for name in sums[0].parts
         }
         rate = settings.rate * state.factor * schedules.factor(settings, progress)
-        if math.isfinite(loss) and math.isfinite(norm):
+        learned = Learned(loss, norm, rate, tokens, parts)
+        if learned.is_finite:
             state.optimizer.step(rate)
             state.step += 1
             state.tokens += tokens
             if state.ema is not None:
                 weights.follow(state.ema, network, settings.ema, state.step)
-        return Learned(loss, norm, rate, tokens, parts)
+        return learned
 
     def read(self, state: TrainingState, batches: Sequence[Batch]) -> list[Summed]:
         """Read the batches of the next update and add their gradients; returns the loss of each."""
@@ -102,3 +109,19 @@ class Learner:
                 parts[name] = parts.get(name, 0.0) + value.detach()
         state.carried = after if carries else None
         return Summed(total, parts)
+
+
+@torch.no_grad()
+def clip(
+    parameters: Sequence[nn.Parameter], longest: float, whole: Callable[[float], float] | None = None
+) -> float:
+    """Scale all gradients together to a norm of at most ``longest`` (0: any); returns the norm before.
+
+    ``whole``: the norm of the whole gradient, where these are a part of it.
+    """
+    gradients = [local(parameter.grad) for parameter in parameters if parameter.grad is not None]
+    norm = float(torch.nn.utils.get_total_norm(gradients))
+    norm = norm if whole is None else whole(norm)
+    if longest and norm > longest:
+        torch._foreach_mul_(gradients, longest / norm)
+    return norm

@@ -11,9 +11,9 @@ from torch.nn import functional as F
 
 from nextword.blocks.attention import Attention, CrossAttention
 from nextword.blocks.cache import Reading, Source
-from nextword.blocks.states import join_rows, take_rows
 from nextword.blocks.positions import ALiBi, NoPosition, Rotary
 from nextword.blocks.shape import Shape
+from nextword.blocks.states import join_rows, take_rows
 from nextword.core.errors import ConfigError
 
 SHAPE = Shape(width=16, layers=1, heads=4, kv_heads=2, head_size=4, inner=32, context=20)

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from nextword.core.errors import DataError, MissingPart
-from nextword.data import files, paths, plain, tables
+from nextword.data import paths, plain, tables
+from nextword.data import paths as files
 from nextword.data.readers import read
 from nextword.data.settings import DataSettings
 

@@ -94,7 +94,7 @@ def test_repeats_of_very_many_lines_are_estimated(tmp_path: Path, monkeypatch: p
 
 def test_a_long_line_over_several_blocks_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nextword.data.plain.BLOCK", 64)
-    monkeypatch.setattr("nextword.data.files.PIECE", 32)
+    monkeypatch.setattr("nextword.data.paths.PIECE", 32)
     report = check(write(tmp_path / "a.txt", "word " * 100 + "\nshort\n"))
     assert (report.lines, report.longest_line.bytes, report.longest_line.line) == (2, 500, 1)
 

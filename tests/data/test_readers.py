@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nextword.data import files, plain, readers
+from nextword.data import paths, plain, readers
 from nextword.data.paths import resolve, same_file
 from nextword.data.readers import read
 from nextword.data.settings import DataSettings
@@ -58,7 +58,7 @@ def test_blocks_are_small_whole_characters_and_lose_nothing(
     path = write(tmp_path_factory.mktemp("b") / "a.txt", "start\n" + text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plain, "BLOCK", size)
-        patch.setattr(files, "PIECE", 4)
+        patch.setattr(paths, "PIECE", 4)
         blocks = list(read(path, raw=True))
     assert b"".join(block.data for block in blocks) == ("start\n" + text).encode()
     assert [block.ends_document for block in blocks] == [False] * (len(blocks) - 1) + [True]
@@ -90,7 +90,7 @@ def test_a_byte_order_mark_at_the_start_of_a_later_block_is_left_out(
     tmp_path: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(plain, "BLOCK", 8)
-    monkeypatch.setattr(files, "PIECE", 4)
+    monkeypatch.setattr(paths, "PIECE", 4)
     assert "".join(texts(write(tmp_path / "a.txt", "wordword\n\ufeffnext\n"))) == "wordword\nnext\n"
 
 
@@ -119,7 +119,7 @@ def test_json_lines_give_one_document_a_record(tmp_path: Path) -> None:
 
 def test_a_json_line_may_span_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain, "BLOCK", 16)
-    monkeypatch.setattr(files, "PIECE", 8)
+    monkeypatch.setattr(paths, "PIECE", 8)
     assert texts(write(tmp_path / "a.jsonl", '"' + "word " * 30 + '"\n"b"\n')) == ["word " * 30, "b"]
 
 
@@ -228,7 +228,7 @@ def test_a_large_file_is_read_ahead_with_the_same_result(
     data = b"some words in a line\n" * 200
     path = write(tmp_path / "a.txt", data)
     monkeypatch.setattr(plain, "BLOCK", 1000)
-    monkeypatch.setattr(files, "PIECE", 100)
+    monkeypatch.setattr(paths, "PIECE", 100)
     monkeypatch.setattr(readers, "_AHEAD", 0)
     reader = read(path, digest=True)
     assert b"".join(block.data for block in reader) == data
@@ -251,7 +251,7 @@ def test_the_same_file_in_two_lists_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_large_ascii_text_and_a_large_other_one_are_checked_to_the_last_byte() -> None:
-    from nextword.data.charset import first_invalid
+    from nextword.data.plain import first_invalid
 
     long = ("€" * 100_000).encode()
     assert first_invalid(long) is None

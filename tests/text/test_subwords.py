@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from nextword.core.contracts import END, START, Block, Tokenizer
 from nextword.core.errors import DataError, FormatError
-from nextword.text import cutting, subwords
+from nextword.text import sequences, subwords
 from nextword.text.files import load_tokenizer
 from nextword.text.settings import TextSettings
 from nextword.text.subwords import SubwordTokenizer, byte_characters, default_size
@@ -84,7 +84,7 @@ def test_ids_and_counts_do_not_depend_on_blocks(text: str, kind: Any, places: li
     starts = [0, *ends[:-1]]
     blocks = [Block(data[a:b], b == len(data)) for a, b in zip(starts, ends, strict=True)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cutting, "_LONG", long)
+        patch.setattr(sequences, "_LONG", long)
         whole = list(tokenizer.encode_blocks([Block(data, True)]))
         parts = list(tokenizer.encode_blocks(blocks))
         assert joined(tokenizer, data)[0] == data

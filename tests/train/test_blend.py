@@ -18,9 +18,9 @@ from nextword.runs.settings import plan
 from nextword.store.writing import new_run
 from nextword.tasks.lm import Texts
 from nextword.training.budget.clock import Clock
-from nextword.training.conditions import Conditions
 from nextword.training.fit import fit
 from nextword.training.mixtures.blend import part_settings
+from nextword.training.order import Conditions
 
 LINES = "the cat sat on the mat\nthe dog sat on the log\na cat and a dog met\n"
 SMALL = {"model.models": ("ngram", "lstm-nano")}

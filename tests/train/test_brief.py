@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nextword.runs.brief import brief
+from nextword.runs.facts import brief
 
 
 def test_last_learning_and_best_measurement_are_told():

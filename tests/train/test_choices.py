@@ -4,8 +4,7 @@ import pytest
 
 from nextword.core.config import build
 from nextword.core.errors import ConfigError
-from nextword.models.choices import Bptt, Forcing, parse_bptt, parse_forcing
-from nextword.models.training import NeuralTrainSettings
+from nextword.models.training import Bptt, Forcing, NeuralTrainSettings, parse_bptt, parse_forcing
 from nextword.runs.settings import plan
 
 

@@ -18,7 +18,7 @@ from nextword.api.train import run
 from nextword.core.errors import RunError
 from nextword.store import checkpoints, replace
 from nextword.store.checkpoints import find_last
-from nextword.training.saving import Saves
+from nextword.training.checkpointing import Saves
 
 SAVING = {"train.save_every": 4}
 FILES = (

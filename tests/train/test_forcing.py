@@ -6,9 +6,8 @@ import torch
 from tiny_networks import TinyBigram, TinyRNN
 
 from nextword.core.contracts import START
-from nextword.models.choices import parse_bptt, parse_forcing
-from nextword.tasks.objectives.forcing import OwnWords, truth_share
-from nextword.tasks.objectives.reading import AtOnce, OneByOne, Twice, make_reader
+from nextword.models.training import parse_bptt, parse_forcing
+from nextword.tasks.objectives.reading import AtOnce, OneByOne, OwnWords, Twice, make_reader, truth_share
 
 
 def test_teacher_reads_the_text_and_free_running_never_does():

@@ -18,7 +18,7 @@ from nextword.data.batches.stream import Columns
 from nextword.models.network import NeuralLanguageModel
 from nextword.models.training import NeuralTrainSettings
 from nextword.system.signals import Stop
-from nextword.tasks.held_out import HeldOutText
+from nextword.tasks.networks import HeldOutText
 from nextword.tasks.objectives.next_token import NextToken
 from nextword.training import loop
 from nextword.training.budget.clock import Clock

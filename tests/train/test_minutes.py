@@ -18,7 +18,7 @@ from nextword.text.words import WordTokenizer
 from nextword.training.budget.calibrate import calibrate
 from nextword.training.budget.clock import Clock
 from nextword.training.budget.trial import count_weights, try_steps
-from nextword.training.conditions import Conditions
+from nextword.training.order import Conditions
 
 LINES = "the cat sat on the mat\nthe dog sat on the log\na cat and a dog met\n"
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nextword.core import catalog
 from nextword.models.training import NeuralTrainSettings
-from nextword.training.plan import Plan
+from nextword.training.progress import Plan
 from nextword.training.schedules import factor
 
 

@@ -10,8 +10,7 @@ from tiny_networks import TinyBigram, TinyRNN
 from nextword.blocks.randomness import seeded
 from nextword.core.errors import ConfigError
 from nextword.data.batches.batch import Batch
-from nextword.models.choices import parse_bptt
-from nextword.models.training import NeuralTrainSettings
+from nextword.models.training import NeuralTrainSettings, parse_bptt
 from nextword.tasks.objectives import bptt
 from nextword.tasks.objectives.next_token import NextToken
 from nextword.tasks.objectives.reading import AtOnce, OneByOne

@@ -18,7 +18,7 @@ from nextword.core.events import Done
 from nextword.store.checkpoints import find_last
 from nextword.system import processor, products, threads
 from nextword.system.processor import Processor
-from nextword.training import clip
+from nextword.training import update
 
 SAVING = {"train.save_every": 4}
 
@@ -40,7 +40,7 @@ def killed(text, tmp_path_factory):
 
 def poison(monkeypatch, step, value):
     """At the update of a step, for once, a gradient that is no number."""
-    real, left = clip.clip, [step]
+    real, left = update.clip, [step]
 
     def poisoned(parameters, *rest):
         left[0] -= 1
@@ -48,7 +48,7 @@ def poison(monkeypatch, step, value):
             parameters[0].grad[0] = value
         return real(parameters, *rest)
 
-    monkeypatch.setattr(clip, "clip", poisoned)
+    monkeypatch.setattr(update, "clip", poisoned)
 
 
 @pytest.mark.parametrize("precision", ["fp32", pytest.param("bf16", marks=pytest.mark.needs("bf16"))])

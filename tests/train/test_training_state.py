@@ -17,7 +17,7 @@ from nextword.core.family import NetworkFamily
 from nextword.data.batches.sentences import make_batches
 from nextword.models.network import NeuralLanguageModel
 from nextword.models.training import NeuralTrainSettings
-from nextword.tasks.held_out import HeldOutText
+from nextword.tasks.networks import HeldOutText
 from nextword.tasks.objectives import bptt
 from nextword.tasks.objectives.next_token import NextToken
 from nextword.training import loop

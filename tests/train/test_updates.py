@@ -14,7 +14,7 @@ from nextword.models.training import NeuralTrainSettings
 from nextword.system import processor, threads
 from nextword.system.processor import Processor
 from nextword.tasks.objectives.next_token import NextToken
-from nextword.training import clip
+from nextword.training import update
 from nextword.training.distributed.ranks import Ranks
 from nextword.training.job import Job
 from nextword.training.loop import begin
@@ -82,12 +82,12 @@ def test_gradient_is_cut_to_its_length_and_the_length_before_is_told():
     for weight in model.parameters():
         weight.grad = torch.full_like(weight, 3.0)
     before = torch.cat([weight.grad.flatten() for weight in model.parameters()])
-    norm = clip.clip([*model.parameters()], 1.0)
+    norm = update.clip([*model.parameters()], 1.0)
     after = torch.cat([weight.grad.flatten() for weight in model.parameters()])
     assert norm == pytest.approx(float(before.norm()))
     assert float(after.norm()) == pytest.approx(1.0, rel=1e-4)
     assert torch.allclose(after * before.norm(), before, rtol=1e-4)
-    assert clip.clip([*model.parameters()], 0.0) == pytest.approx(1.0, rel=1e-4)
+    assert update.clip([*model.parameters()], 0.0) == pytest.approx(1.0, rel=1e-4)
 
 
 def test_only_matrices_decay():

@@ -24,9 +24,8 @@ from nextword.core.contracts import Block, LanguageModel, Tokenizer
 from nextword.core.errors import DataError
 from nextword.core.events import Done, Event, Note, Progress, Stage
 from nextword.core.settings import Settings
-from nextword.data.charset import TextChecker
-from nextword.data.files import read_bytes
-from nextword.data.paths import STDIN, Source
+from nextword.data.paths import STDIN, Source, read_bytes
+from nextword.data.plain import TextChecker
 from nextword.data.settings import DataSettings
 from nextword.evaluation.lines.progress import ScoreLog, count_lines, fingerprint, kept_bytes, whole_lines
 from nextword.evaluation.lines.rules import KeepRule, Scores

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from nextword.blocks.states import State, filled, leaves
 from nextword.core.errors import ConfigError
-from nextword.models.choices import Bptt
 from nextword.models.network import Network
+from nextword.models.training import Bptt
 
 
 def is_recurrent(network: Network) -> bool:

@@ -17,12 +17,10 @@ from nextword.blocks.states import State, detach
 from nextword.core.task import Loss
 from nextword.data.batches.batch import NOT_COUNTED, Batch
 from nextword.models import precision
-from nextword.models.choices import Bptt
 from nextword.models.network import Head, Network
-from nextword.models.training import NeuralTrainSettings
+from nextword.models.training import Bptt, NeuralTrainSettings
 from nextword.tasks.objectives.bptt import chunks, is_recurrent
-from nextword.tasks.objectives.forcing import OwnWords, truth_share
-from nextword.tasks.objectives.reading import Reader, make_reader
+from nextword.tasks.objectives.reading import OwnWords, Reader, make_reader, truth_share
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from nextword.runs.settings import RunSettings, with_open
 from nextword.tasks import sizes
 from nextword.training.budget.clock import Clock
 from nextword.training.budget.trial import Trial, Weights, count_weights, threads_worth_trying, try_steps
-from nextword.training.conditions import Conditions
+from nextword.training.order import Conditions
 
 _SHARE = 0.08  # of the time, for trials
 _MOST = 8.0  # seconds of trials

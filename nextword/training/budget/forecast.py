@@ -16,7 +16,7 @@ from nextword.runs.settings import RunSettings
 from nextword.training.budget.calibrate import calibrate
 from nextword.training.budget.clock import LEAVING, process_start
 from nextword.training.budget.trial import count_weights, try_steps
-from nextword.training.conditions import Conditions
+from nextword.training.order import Conditions
 
 _TRIAL = 4.0  # seconds of steps
 _READS = 3.0  # reading is so many times faster than learning

@@ -12,7 +12,7 @@ from nextword.core.events import returned
 from nextword.core.task import Prepared
 from nextword.runs.settings import RunSettings
 from nextword.training.budget.clock import Clock
-from nextword.training.conditions import Conditions
+from nextword.training.order import Conditions
 
 _PROBE, _PROBES = 256, 20  # width of a small product, and how often it is made
 _STEPS = 4  # timed, after the first, which is slower

@@ -27,8 +27,7 @@ from nextword.models.network import Network
 from nextword.models.training import NeuralTrainSettings
 from nextword.models.weights import put_weights
 from nextword.training.distributed.ddp import WithLoss
-from nextword.training.distributed.engine import Engine
-from nextword.training.distributed.ranks import Ranks
+from nextword.training.distributed.ranks import Engine, Ranks
 
 
 class Divided(Engine):

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from nextword.models.network import Network
 from nextword.models.training import NeuralTrainSettings
-from nextword.training.distributed.engine import Engine
-from nextword.training.distributed.ranks import Ranks
+from nextword.training.distributed.ranks import Engine, Ranks
 
 
 def make_engine(
@@ -17,8 +16,6 @@ def make_engine(
 
     ``build`` makes the network once more.
     """
-    if not ranks.has_met:
-        return Engine(ranks)
     if settings.parallel == "fsdp":
         from nextword.training.distributed.fsdp import Divided
 

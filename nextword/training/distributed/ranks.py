@@ -1,16 +1,18 @@
-"""The processes that train one model together; here one alone, for whom there is nothing to agree on.
+"""The processes that train one model together, and how their gradients become one; here a process alone.
 
 Every rank knows every batch, since batches are a function of (seed, epoch, index): it takes its rows of it,
-and so the order of the text is the same for any number of ranks. Several ranks: `rendezvous`.
+and so the order of the text is the same for any number of ranks. Several ranks meet in `rendezvous`; `ddp`
+and `fsdp` are their engines.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from nextword.core.task import Batch
+from nextword.core.contracts import State
+from nextword.core.task import Batch, BatchLoss, Loss
 
 
 class Ranks:
@@ -79,3 +81,40 @@ class Apart(Ranks):
 
     def __init__(self, rank: int, world: int) -> None:
         self.rank, self.world = rank, world
+
+
+class Engine:
+    """One process: the network as it is."""
+
+    name = ""
+
+    def __init__(self, ranks: Ranks | None = None) -> None:
+        self.ranks = Ranks() if ranks is None else ranks
+
+    def loss(self, network: Any, of: BatchLoss, piece: Any, before: State) -> tuple[Loss, State]:
+        """Return the loss of a piece of a batch, and the state after it."""
+        return of(network, piece, before)
+
+    def adding(self, is_last: bool) -> AbstractContextManager[None]:
+        """Around a piece: only after the last one of an update are gradients exchanged."""
+        return nullcontext()
+
+    def divisor(self, tokens: int) -> float:
+        """Return what the loss of a piece is divided by, so that all ranks have the mean over tokens."""
+        return max(1, tokens)
+
+    def norm(self, network: Any, own: float) -> float:
+        """The norm of the whole gradient, from that of the gradients this rank holds."""
+        return own
+
+    def is_divided(self, name: str, dimensions: int) -> bool:
+        """Whether a rank holds only its rows of this tensor of the training state."""
+        return self.ranks.has_met and name.startswith("carried.")
+
+    def rows(self, name: str, total: int) -> slice:
+        """Which rows of a divided tensor this rank holds."""
+        return self.ranks.part(total)
+
+    def whole(self, network: Any) -> Any:
+        """The network with all its weights, to be used as ever, whatever other ranks do meanwhile."""
+        return network

@@ -19,8 +19,8 @@ from nextword.core.errors import DamagedError, NextwordError, RunError
 from nextword.store.manifest import FileRecord
 from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun
-from nextword.system.memory import serialized
-from nextword.training.distributed.engine import Engine
+from nextword.system.machine import serialized
+from nextword.training.distributed.ranks import Engine
 from nextword.training.state import TrainingState
 
 STATE, INDEX = "state.safetensors", "shards.json"

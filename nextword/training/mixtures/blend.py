@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -29,16 +29,21 @@ from nextword.store.reading import RunFolder, open_run
 from nextword.store.writing import NewRun, new_run
 from nextword.tasks import sizes
 from nextword.tasks.lm import PreparedText, Texts, in_time
-from nextword.training.conditions import Conditions
 from nextword.training.mixtures.pieces import Draft, count, cut_best, with_held_out
 from nextword.training.mixtures.weighing import HeldOut, Weighed, weigh
-from nextword.training.network import train_network
+from nextword.training.order import Conditions
 
+# Trains one network: `training.fit.train_network`, which this file must not import.
+TrainNetwork = Callable[..., Generator[Event, None, tuple[RunSettings, Any, dict[str, Any]]]]
 MIXING = 0.04  # of the time: measuring the parts on the held-out text, and weighing them
 
 
 def fit_mixture(
-    settings: RunSettings, texts: Texts, folder: NewRun | None, conditions: Conditions
+    settings: RunSettings,
+    texts: Texts,
+    folder: NewRun | None,
+    conditions: Conditions,
+    train_network: TrainNetwork,
 ) -> Iterator[Event]:
     """Train and weigh; the last event is ``Done(Trained)``: the mixture, or a part that does as well."""
     began = time.perf_counter()
@@ -52,7 +57,8 @@ def fit_mixture(
     settings, text, held_out, parts = yield from cut_best(drafts, part_settings)
     if valid.was_held_out:
         conditions.clock.keep("again", sum(part.facts.seconds for part in parts))
-    parts = [*parts, *(yield from _neural_parts(settings, text, held_out, parts, conditions))]
+    networks = _neural_parts(settings, text, held_out, parts, conditions, train_network)
+    parts = [*parts, *(yield from networks)]
     conditions.clock.drop("mix")
     weighed = yield from weigh(parts, HeldOut.of(held_out), conditions)
     model: Any = settings.model
@@ -106,6 +112,7 @@ def _neural_parts(
     held_out: Sequence[Encoded],
     counted: Sequence[Trained],
     conditions: Conditions,
+    train_network: TrainNetwork,
 ) -> Generator[Event, None, list[Trained]]:
     """The networks, trained one after another: they share the time."""
     clock = conditions.clock

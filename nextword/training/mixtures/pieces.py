@@ -22,8 +22,8 @@ from nextword.runs import facts
 from nextword.runs.saved import Trained
 from nextword.runs.settings import RunSettings
 from nextword.tasks.lm import PreparedText
-from nextword.training.conditions import Conditions
 from nextword.training.mixtures.weighing import HeldOut, log_probs
+from nextword.training.order import Conditions
 
 
 class Draft(NamedTuple):

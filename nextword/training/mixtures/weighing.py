@@ -22,7 +22,7 @@ from nextword.evaluation.lm.streams import ScoreStream, gathered
 from nextword.mixtures.mixture import Tuned, tune_weights
 from nextword.models.distributions import as_numpy
 from nextword.runs.saved import Trained
-from nextword.training.conditions import Conditions
+from nextword.training.order import Conditions
 
 _ENOUGH = 200_000  # held-out words that settle a few weights
 _WORTH = 0.003  # nats per token that a mixture must gain over its best part to be kept

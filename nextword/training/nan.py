@@ -1,4 +1,4 @@
-"""A loss or gradient that is no number: where it comes from, and whether to stop or to leave the batch out.
+"""NaN: where a loss or gradient that is not finite comes from, and whether to stop or to skip the batch.
 
 The weights are never updated with it (`update`), so there is nothing to roll back: the batch is left out,
 and the state that was carried before it is carried on.
@@ -7,7 +7,7 @@ and the state that was carried before it is carried on.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -24,38 +24,30 @@ from nextword.training.update import Learned, Learner
 _MOST = 10  # batches left out one after another: then it is not the batch
 
 
-class Guard:
-    """Looks at every update, and counts what was left out."""
+def skip(
+    learner: Learner, learned: Learned, state: TrainingState, batches: Sequence[Batch], before: int
+) -> Generator[Event, None, int]:
+    """Leave a batch out with a note, or raise; the state is that before the batch.
 
-    def __init__(self, learner: Learner) -> None:
-        self.learner, self.in_a_row = learner, 0
-
-    def is_fine(self, learned: Learned) -> bool:
-        """Whether the update was made."""
-        fine = math.isfinite(learned.loss) and math.isfinite(learned.norm)
-        self.in_a_row = 0 if fine else self.in_a_row + 1
-        return fine
-
-    def leave_out(self, learned: Learned, state: TrainingState, batches: Sequence[Batch]) -> Iterator[Event]:
-        """A note that the batch is left out, or an error; the state is that before the batch."""
-        is_loss = not math.isfinite(learned.loss)
-        name, value = ("loss", learned.loss) if is_loss else ("gradient", learned.norm)
-        where = first_bad(self.learner, state, batches)
-        said = (
-            f"the {name} is {value} at step {state.step + 1:,} (batch {state.index:,} of epoch "
-            f"{state.epoch + 1:,}){f', first in {where}' if where else ''}"
+    ``before``: batches left out just before this one; returns how many there are now.
+    """
+    is_loss = not math.isfinite(learned.loss)
+    name, value = ("loss", learned.loss) if is_loss else ("gradient", learned.norm)
+    where = first_bad(learner, state, batches)
+    said = (
+        f"the {name} is {value} at step {state.step + 1:,} (batch {state.index:,} of epoch "
+        f"{state.epoch + 1:,}){f', first in {where}' if where else ''}"
+    )
+    if learner.settings.on_nan == "stop":
+        raise TrainingError(
+            f"{said}; set a lower train.rate or a smaller train.clip, or leave such batches out with "
+            "train.on_nan=skip"
         )
-        if self.learner.settings.on_nan == "stop":
-            raise TrainingError(
-                f"{said}; set a lower train.rate or a smaller train.clip, or leave such batches out with "
-                "train.on_nan=skip"
-            )
-        if self.in_a_row > _MOST:
-            raise TrainingError(
-                f"{said}, the last of {self.in_a_row} one after another; set a lower train.rate"
-            )
-        state.skipped += 1
-        yield Note(f"{said}; the batch is left out")
+    if before >= _MOST:
+        raise TrainingError(f"{said}, the last of {before + 1} one after another; set a lower train.rate")
+    state.skipped += 1
+    yield Note(f"{said}; the batch is left out")
+    return before + 1
 
 
 def first_bad(learner: Learner, state: TrainingState, batches: Sequence[Batch]) -> str:

@@ -1,0 +1,51 @@
+"""``--estimate``: what a training would take, by the kind of its family; nothing is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from nextword.core.events import Event, Note
+from nextword.core.family import CompositeFamily, Cost, CountFamily, NetworkFamily
+from nextword.runs.settings import RunSettings
+from nextword.training.order import Conditions
+
+
+def estimate(settings: RunSettings, examples: Any, conditions: Conditions) -> dict[str, Any]:
+    """Return parameters, seconds, memory and disk."""
+    family = settings.find_family()
+    if isinstance(family, CompositeFamily):
+        return _of_parts(settings, examples, conditions)
+    if isinstance(family, NetworkFamily):
+        from nextword.training.budget.forecast import forecast
+
+        return forecast(settings, examples, conditions)
+    assert isinstance(family, CountFamily)
+    cost, most = _cost(settings, family, examples), settings.train.memory
+    memory = min(cost.memory, most) if most else cost.memory
+    return {"model": settings.name, "bytes": examples.size or 0, **asdict(cost), "memory": memory}
+
+
+def _of_parts(settings: RunSettings, examples: Any, conditions: Conditions) -> dict[str, Any]:
+    """A mixture takes its minutes, the memory of its parts and their room on disk."""
+    from nextword.training.mixtures.blend import part_settings
+
+    found = [estimate(part, examples, conditions) for part in part_settings(settings)]
+    summed = {name: sum(each.get(name, 0) for each in found) for name in ("parameters", "memory", "disk")}
+    size = examples.size or 0
+    return {"model": settings.name, "bytes": size, "seconds": conditions.clock.seconds, **summed}
+
+
+def in_time(minutes: float | None, settings: RunSettings, examples: Any) -> Iterator[Event]:
+    """Say so where a count model will hardly be ready within the minutes, which are an upper limit for it."""
+    family = settings.find_family()
+    if minutes is None or not isinstance(family, CountFamily):
+        return
+    seconds = _cost(settings, family, examples).seconds
+    if seconds > 60 * minutes:
+        yield Note(f"about {seconds:,.0f} s are expected, more than the {minutes:g} minutes asked for")
+
+
+def _cost(settings: RunSettings, family: CountFamily, examples: Any) -> Cost:
+    return family.estimate(settings.model, examples.size or 0, getattr(settings.text, "tokenizer", ""))
