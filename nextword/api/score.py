@@ -13,8 +13,7 @@ import numpy as np
 from nextword.api.opened import Name, Opened, language_model
 from nextword.api.results import Score, Token
 from nextword.core import config
-from nextword.core.bits import bits_per_byte
-from nextword.core.contracts import START, UNKNOWN, Block
+from nextword.core.contracts import START, UNKNOWN, Block, bits_per_byte
 from nextword.core.errors import DataError
 from nextword.data.source import Source
 from nextword.evaluation.lines.scores import LineScore, score_lines

@@ -116,12 +116,12 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: Start) -> Iterat
     yield from notes
     asked = resume_.asked(order, settings, checkpoint)
     settings = settings if checkpoint is None else resume_.go_on(checkpoint, settings, os.fspath(out or ""))
+    clock = resume_.clock_of(order, checkpoint, how.began)
     examples = order.open(settings)
     if order.minutes is not None:
         yield from in_time(order.minutes, settings, examples)
     with Stop() as stop:
         start = _start(order) if checkpoint is None else None
-        clock = resume_.clock_of(order, checkpoint, how.began)
         conditions = Conditions(clock, stop, order.device, start, ranks=ranks)
         if how.keep and not ranks.is_first:  # it writes nothing but its part of a checkpoint
             nowhere = NewRun(Path(), Path(out or ""))
@@ -145,7 +145,7 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: Start) -> Iterat
                 else:
                     yield event
         mark_latest(target)
-        yield Done(load(target))
+        yield Done(Run(saved.load(target)))
 
 
 def _start(order: Order) -> saved.Trained | None:

@@ -42,8 +42,7 @@ def train(
 ) -> None:
     """Train a model on text and save it as a run."""
     from nextword.api import train as training
-    from nextword.system.launch import launched
-    from nextword.training.budget.clock import process_start
+    from nextword.system.launch import launched, process_start
     from nextword.training.order import Order
 
     order = Order(

@@ -9,6 +9,7 @@ Letters: B batch, T position, V vocabulary. A name ends in its shape: ``logp_BV`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from nextword.core.errors import ConfigError
 # Every vocabulary starts with these three, in this order.
 UNKNOWN, START, END = 0, 1, 2
 SPECIALS = ("<unk>", "<s>", "</s>")
+
+NATS_PER_BIT = math.log(2)  # models give natural logarithms; -log2 p bits are what an ideal code pays
 
 State = Any  # everything already read; opaque to callers
 Array = Any  # numpy.ndarray from count models, torch.Tensor from neural ones
@@ -254,3 +257,8 @@ class Tokenizer(Protocol):
     def save(self, path: str) -> None:
         """Write ``tokenizer.json``."""
         ...
+
+
+def bits_per_byte(nats: float, size: int) -> float:
+    """Divide what codes a text, side costs included, by its size in bytes; infinite for an empty text."""
+    return nats / NATS_PER_BIT / size if size else math.inf

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from nextword.core.events import Event
-from nextword.core.settings import Settings
-from nextword.core.training import TrainSettings
+from nextword.core.settings import Settings, TrainSettings
 
 if TYPE_CHECKING:
     from nextword.store.reading import RunFolder

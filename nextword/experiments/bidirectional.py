@@ -18,8 +18,8 @@ from nextword.blocks.cells import Cell
 from nextword.blocks.embeddings import Embedding
 from nextword.blocks.randomness import INITIAL, seeded
 from nextword.blocks.states import ZeroStart
-from nextword.core.bits import NATS_PER_BIT
 from nextword.core.catalog import find
+from nextword.core.contracts import NATS_PER_BIT
 from nextword.core.events import Event, Progress, Stage
 from nextword.data.batches.windows import Windows
 from nextword.drawing.page import Table

@@ -43,8 +43,7 @@ def refuse(lab: str, run: str | None) -> None:
 
 def open_network(lab: str, run: str, recurrent: bool = False) -> tuple[Trained, NeuralLanguageModel]:
     """Open a run whose model is a network, and a recurrent one if that is needed."""
-    from nextword.models.network import NeuralLanguageModel
-    from nextword.tasks.objectives.bptt import is_recurrent
+    from nextword.models.network import NeuralLanguageModel, is_recurrent
 
     trained = saved.load(run)
     model = trained.model

@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 from torch import nn
 
-from nextword.core.bits import NATS_PER_BIT
+from nextword.core.contracts import NATS_PER_BIT
 from nextword.core.events import Event, Stage
 from nextword.data.batches.windows import Windows
 from nextword.drawing.page import Table

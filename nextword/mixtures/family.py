@@ -14,7 +14,7 @@ from nextword.core import catalog, config
 from nextword.core.contracts import LanguageModel, State, Tokenizer
 from nextword.core.errors import ConfigError, DamagedError
 from nextword.core.family import Family
-from nextword.core.training import TrainSettings
+from nextword.core.settings import TrainSettings
 from nextword.mixtures.members import Attached, Member, together
 from nextword.mixtures.memory import Kind, Part
 from nextword.mixtures.mixture import Mixture, MixtureSettings

@@ -234,3 +234,8 @@ class NeuralLanguageModel:
 def _same(state: State) -> State:
     """After END the next line simply goes on."""
     return state
+
+
+def is_recurrent(network: Network) -> bool:
+    """Tell whether the state has a fixed size and can be reset and carried on."""
+    return hasattr(network, "reset")

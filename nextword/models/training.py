@@ -11,8 +11,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
-from nextword.core.settings import Slot
-from nextword.core.training import TrainSettings
+from nextword.core.settings import Slot, TrainSettings
 
 
 class NeuralTrainSettings(TrainSettings):

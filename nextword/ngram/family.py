@@ -12,7 +12,7 @@ from nextword.core.contracts import LanguageModel, Tokenizer
 from nextword.core.errors import DamagedError
 from nextword.core.events import Event
 from nextword.core.family import Budget, Cost
-from nextword.core.training import SpreadSettings
+from nextword.core.settings import SpreadSettings
 from nextword.ngram import estimate, estimation
 from nextword.ngram.arrays import Trie
 from nextword.ngram.model import NgramModel

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from nextword.core.bits import NATS_PER_BIT
 from nextword.core.catalog import unknown
+from nextword.core.contracts import NATS_PER_BIT
 from nextword.core.errors import ConfigError, DataError
 from nextword.drawing.heat import Names, heat
 from nextword.drawing.page import Table

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nextword.core.contracts import Tokenizer
-from nextword.core.training import TrainSettings
+from nextword.core.settings import TrainSettings
 from nextword.mixtures.family import SavedMixture
 from nextword.mixtures.members import Attached, Member
 from nextword.mixtures.mixture import MixtureSettings

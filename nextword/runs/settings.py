@@ -13,9 +13,8 @@ from typing import Any, cast
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
 from nextword.core.family import Family, NetworkFamily
-from nextword.core.settings import Settings
+from nextword.core.settings import Settings, TrainSettings
 from nextword.core.task import Task
-from nextword.core.training import TrainSettings
 from nextword.models import presets
 from nextword.models.training import NeuralTrainSettings
 from nextword.text.settings import TextSettings

@@ -7,8 +7,10 @@ job's script MASTER_ADDR and MASTER_PORT. A single process needs none of them.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from nextword.core.errors import ConfigError, NextwordError
 
@@ -112,3 +114,17 @@ def _checked(launch: Launch) -> Launch:
             "is; start with torchrun, or set both in the job's script"
         )
     return launch
+
+
+def process_start() -> float:
+    """The moment this process began, as a moment of ``time.monotonic()``; where that is not told: now.
+
+    Linux says it in /proc: field 22 of ``stat``, in clock ticks since the machine began.
+    """
+    try:
+        fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
+        ticks = float(fields[19]) / os.sysconf("SC_CLK_TCK")
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks
+    except (OSError, ValueError, IndexError, AttributeError):
+        return time.monotonic()
+    return time.monotonic() - max(0.0, age)

@@ -13,18 +13,16 @@ import numpy.typing as npt
 import torch
 
 from nextword.blocks.randomness import INITIAL, seeded
-from nextword.core.bits import bits_per_byte
-from nextword.core.contracts import Encoded
+from nextword.core.contracts import Encoded, bits_per_byte
 from nextword.core.errors import ConfigError
 from nextword.core.events import Event, Note
 from nextword.core.family import NetworkFamily
 from nextword.core.task import Batches, Measurement, Ranks
 from nextword.data.batches.batch import Ids, Kind
-from nextword.data.batches.sentences import choose_kind, make_batches
-from nextword.data.batches.stream import Columns, Stream, check_length
+from nextword.data.batches.stream import Columns, Stream, check_length, choose_kind, make_batches
 from nextword.data.encode import hash_ids
 from nextword.models.family import NeuralSettings
-from nextword.models.network import Head, Network, NeuralLanguageModel
+from nextword.models.network import Head, Network, NeuralLanguageModel, is_recurrent
 from nextword.models.training import NeuralTrainSettings
 from nextword.models.warm_start import start_from
 from nextword.runs.settings import RunSettings
@@ -41,8 +39,8 @@ _LENGTH = 64  # positions of a row, where neither the settings nor the model say
 def first_weights(settings: RunSettings, prepared: PreparedText) -> Network:
     """Make a network with its first weights, as the seed draws them."""
     tokenizer, train = prepared.vocabulary, cast(NeuralTrainSettings, settings.train)
-    network = _build(settings, tokenizer.vocab_size, tokenizer.closed)
     counts = prepared.counts() if train.unigram else np.ones(tokenizer.vocab_size, np.int64)
+    network = _build(settings, tokenizer.vocab_size, tokenizer.closed)
     cast(Head, network.head).prepare(torch.from_numpy(counts))
     return network
 
@@ -52,16 +50,17 @@ def make_source(
 ) -> Generator[Event, None, Batches]:
     """Return what an epoch reads: columns, windows or sentences."""
     train, text, carry = cast(NeuralTrainSettings, settings.train), prepared.text, carries(settings)
-    bptt.check(train.through_time, network, settings.family)
+    if train.through_time.kind != "full":
+        bptt.check(train.through_time, network, settings.family)
     stream = Stream(text.ids, text.documents, carry)
     length = row_length(train, network, stream.pairs)
     check_length(length, stream)
     kind: Kind = (
-        choose_kind(text.ids, text.documents, carry, length, bptt.is_recurrent(network))
+        choose_kind(text.ids, text.documents, carry, length, is_recurrent(network))
         if train.batches == "auto"
         else train.batches
     )
-    if kind == "columns" and not bptt.is_recurrent(network):
+    if kind == "columns" and not is_recurrent(network):
         raise ConfigError(
             f"'train.batches' is columns, but a {settings.family} carries no state from batch to batch; "
             "allowed are: windows, sentences"
@@ -89,7 +88,7 @@ def row_length(train: NeuralTrainSettings, network: Network, pairs: int) -> int:
     if train.length:
         return train.length
     context = network.context
-    if bptt.is_recurrent(network) or context is None or context < _LENGTH // 2:
+    if is_recurrent(network) or context is None or context < _LENGTH // 2:
         return max(1, min(_LENGTH, pairs))
     if context > pairs:
         raise ConfigError(

@@ -13,6 +13,7 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,10 +52,13 @@ class Keeper:
     _failed: bool = False
 
     def __post_init__(self) -> None:
-        training = secrets.token_hex(4) if self.checkpoint is None else self.checkpoint.training
-        self._checkpoints = Checkpoints(self.run.target, training)
         self._about: dict[str, Any] = {}
         self._is_divided = False  # every rank writes a file of its own
+
+    @cached_property
+    def _checkpoints(self) -> Checkpoints:
+        training = secrets.token_hex(4) if self.checkpoint is None else self.checkpoint.training
+        return Checkpoints(self.run.target, training)
 
     @property
     def goes_on(self) -> bool:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from nextword.core.errors import RunError
 from nextword.core.events import Done, Event, Measure, Rows, kept, recorded
 from nextword.core.family import Budget, CompositeFamily, NetworkFamily
+from nextword.core.settings import SpreadSettings
 from nextword.core.task import Prepared
-from nextword.core.training import SpreadSettings
 from nextword.runs import facts
 from nextword.runs.saved import CONFIG, Trained
 from nextword.runs.settings import RunSettings, from_toml

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from nextword.core.bits import NATS_PER_BIT, bits_per_byte
+from nextword.core.contracts import NATS_PER_BIT, bits_per_byte
 
 
 def test_a_uniform_choice_of_bytes_costs_eight_bits_a_byte() -> None:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from nextword.core import catalog
 from nextword.core.contracts import END, START
 from nextword.core.errors import ConfigError
-from nextword.data.batches.sentences import choose_kind, make_batches
-from nextword.data.batches.stream import Columns, Stream
+from nextword.data.batches.stream import Columns, Stream, choose_kind, make_batches
 from nextword.models.training import NeuralTrainSettings
 
 KINDS = ("columns", "windows", "sentences")

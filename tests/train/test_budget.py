@@ -5,7 +5,8 @@ import subprocess
 import sys
 import time
 
-from nextword.training.budget.clock import LEAVING, Clock, process_start, saving_seconds
+from nextword.system.launch import process_start
+from nextword.training.budget.clock import LEAVING, Clock, saving_seconds
 
 
 def test_no_minutes_is_no_limit():
@@ -44,7 +45,7 @@ def test_a_part_never_goes_past_the_end():
 def test_a_command_began_when_its_process_did():
     code = (
         "import time; time.sleep(0.3)\n"
-        "from nextword.training.budget.clock import process_start\n"
+        "from nextword.system.launch import process_start\n"
         "print(time.monotonic() - process_start())"
     )
     before = time.monotonic()

@@ -14,11 +14,10 @@ from nextword.core.contracts import END, START, Encoded
 from nextword.core.errors import DamagedError
 from nextword.core.events import Done, Measure
 from nextword.core.family import NetworkFamily
-from nextword.data.batches.sentences import make_batches
-from nextword.models.network import NeuralLanguageModel
+from nextword.data.batches.stream import make_batches
+from nextword.models.network import NeuralLanguageModel, is_recurrent
 from nextword.models.training import NeuralTrainSettings
 from nextword.tasks.networks import HeldOutText
-from nextword.tasks.objectives import bptt
 from nextword.tasks.objectives.next_token import NextToken
 from nextword.training import loop
 from nextword.training.job import Job
@@ -63,7 +62,7 @@ def make(family, **about):
             sizes = {"hidden": 16, "layers": 1, "context": 8, "embedding": 16, "dropout": 0.2, "heads": 2}
             known = {name: value for name, value in sizes.items() if name in kind.Settings.model_fields}
             network = kind.build(kind.Settings(**known), VOCABULARY, False)
-    kind = "columns" if bptt.is_recurrent(network) else "windows"
+    kind = "columns" if is_recurrent(network) else "windows"
     source = make_batches(kind, text(), None, True, settings.batch, settings.length, settings.seed)
     objective = NextToken(settings, kind == "columns")
     return Job(network, settings, source, objective, held_out(), model=NeuralLanguageModel)

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from nextword.core.catalog import find
-from nextword.data.batches.batch import Batch, Batches, Ids, Ints, Kind, generator
+from nextword.data.batches.batch import Batch, Ids, Ints, generator
 from nextword.data.batches.stream import Stream, check_length
 
 
@@ -50,34 +49,6 @@ class Sentences:
             resets_BT = np.zeros_like(batch.inputs_BT, dtype=np.bool_)
             resets_BT[:, 0] = True
             yield Batch(batch.inputs_BT, batch.targets_BT, resets_BT)
-
-
-def make_batches(
-    kind: Kind,
-    ids: Ids,
-    documents: Sequence[int] | Ints | None = None,
-    carry: bool = True,
-    batch: int = 20,
-    length: int = 35,
-    seed: int = 0,
-) -> Batches:
-    """Create the source of batches of this kind."""
-    source: Batches = find("batches", kind)(ids, documents, carry, batch, length, seed)
-    return source
-
-
-def choose_kind(
-    ids: Ids, documents: Sequence[int] | Ints | None, carry: bool, length: int, recurrent: bool
-) -> Kind:
-    """Choose columns if a state is carried, windows if not, and sentences if documents are short.
-
-    A document shorter than one batch's length would reset the state within most rows, whereas rows of one
-    document each need no resets at all.
-    """
-    if not recurrent:
-        return "windows"
-    stream = Stream(ids, documents, carry)
-    return "sentences" if len(stream) < length * len(stream.starts) else "columns"
 
 
 def _pieces(stream: Stream, length: int) -> tuple[Ints, Ints]:

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from nextword.core.catalog import find
 from nextword.core.contracts import START
 from nextword.core.errors import ConfigError
-from nextword.data.batches.batch import NOT_COUNTED, Batch, Bools, Ids, Ints, generator
+from nextword.data.batches.batch import NOT_COUNTED, Batch, Batches, Bools, Ids, Ints, Kind, generator
 
 _PIECE = 1 << 22  # ids searched at a time for STARTs
 
@@ -129,3 +130,31 @@ def count_ids(ids: Ids, vocab_size: int) -> Ints:
         counts += np.bincount(ids[at : at + _PIECE], minlength=vocab_size)
     counts[START] = 0
     return counts
+
+
+def make_batches(
+    kind: Kind,
+    ids: Ids,
+    documents: Sequence[int] | Ints | None = None,
+    carry: bool = True,
+    batch: int = 20,
+    length: int = 35,
+    seed: int = 0,
+) -> Batches:
+    """Create the source of batches of this kind."""
+    source: Batches = find("batches", kind)(ids, documents, carry, batch, length, seed)
+    return source
+
+
+def choose_kind(
+    ids: Ids, documents: Sequence[int] | Ints | None, carry: bool, length: int, recurrent: bool
+) -> Kind:
+    """Choose columns if a state is carried, windows if not, and sentences if documents are short.
+
+    A document shorter than one batch's length would reset the state within most rows, whereas rows of one
+    document each need no resets at all.
+    """
+    if not recurrent:
+        return "windows"
+    stream = Stream(ids, documents, carry)
+    return "sentences" if len(stream) < length * len(stream.starts) else "columns"

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nextword.core.bits import bits_per_byte
 from nextword.core.contracts import (
     START,
     Array,
@@ -21,6 +20,7 @@ from nextword.core.contracts import (
     Encoded,
     LanguageModel,
     Tokenizer,
+    bits_per_byte,
     context_of,
     is_probability,
 )

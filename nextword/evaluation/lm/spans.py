@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nextword.core.bits import NATS_PER_BIT
-from nextword.core.contracts import END, START, UNKNOWN, Encoded, Tokenizer
+from nextword.core.contracts import END, NATS_PER_BIT, START, UNKNOWN, Encoded, Tokenizer
 
 Array = np.ndarray[Any, np.dtype[Any]]
 MOST = 200  # blocks of a text

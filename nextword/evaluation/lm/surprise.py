@@ -14,8 +14,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from nextword.core.bits import NATS_PER_BIT
-from nextword.core.contracts import END, START, UNKNOWN, Block, LanguageModel, Tokenizer
+from nextword.core.contracts import END, NATS_PER_BIT, START, UNKNOWN, Block, LanguageModel, Tokenizer
 from nextword.evaluation.lm.streams import ScoreStream
 
 _SPACE = re.compile("[ \t\n\v\f\r]+")

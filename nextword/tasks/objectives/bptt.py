@@ -16,13 +16,8 @@ from torch import Tensor
 
 from nextword.blocks.states import State, filled, leaves
 from nextword.core.errors import ConfigError
-from nextword.models.network import Network
+from nextword.models.network import Network, is_recurrent
 from nextword.models.training import Bptt
-
-
-def is_recurrent(network: Network) -> bool:
-    """Tell whether the state has a fixed size and can be reset and carried on."""
-    return hasattr(network, "reset")
 
 
 def check(bptt: Bptt, network: Network, family: str) -> None:

@@ -17,9 +17,9 @@ from nextword.blocks.states import State, detach
 from nextword.core.task import Loss
 from nextword.data.batches.batch import NOT_COUNTED, Batch
 from nextword.models import precision
-from nextword.models.network import Head, Network
+from nextword.models.network import Head, Network, is_recurrent
 from nextword.models.training import Bptt, NeuralTrainSettings
-from nextword.tasks.objectives.bptt import chunks, is_recurrent
+from nextword.tasks.objectives.bptt import chunks
 from nextword.tasks.objectives.reading import OwnWords, Reader, make_reader, truth_share
 
 
@@ -51,8 +51,9 @@ class NextTokenLoss:
 
     def pieces(self, batch: Batch) -> list[Batch]:
         """Cut a batch where truncated backpropagation stops the gradient."""
-        parts = list(chunks(batch.inputs_BT.shape[1], self.bptt))
-        return [batch] if len(parts) == 1 else [batch.piece(part) for part in parts]
+        if self.bptt.chunk is None:
+            return [batch]
+        return [batch.piece(part) for part in chunks(batch.inputs_BT.shape[1], self.bptt)]
 
     def __call__(self, network: Network, piece: Batch, before: State) -> tuple[Loss, State]:
         """Return Σ -log p of the targets, and the state after the piece, through which no gradient flows."""

@@ -18,9 +18,9 @@ from torch import Tensor
 
 from nextword.blocks.states import State
 from nextword.core.contracts import START
-from nextword.models.network import Head, Network
+from nextword.models.network import Head, Network, is_recurrent
 from nextword.models.training import Bptt, Forcing
-from nextword.tasks.objectives.bptt import Between, RandomCut, is_recurrent
+from nextword.tasks.objectives.bptt import Between, RandomCut
 
 Resets = npt.NDArray[np.bool_] | None
 

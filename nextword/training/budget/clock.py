@@ -76,20 +76,6 @@ class Clock:
         return Clock(None if math.isinf(most) else max(0.0, most))
 
 
-def process_start() -> float:
-    """The moment this process began, as a moment of ``time.monotonic()``; where that is not told: now.
-
-    Linux says it in /proc: field 22 of ``stat``, in clock ticks since the machine began.
-    """
-    try:
-        fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
-        ticks = float(fields[19]) / os.sysconf("SC_CLK_TCK")
-        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks
-    except (OSError, ValueError, IndexError, AttributeError):
-        return time.monotonic()
-    return time.monotonic() - max(0.0, age)
-
-
 def saving_seconds(size: int, folder: Path | None) -> float:
     """How long it takes to write so many bytes here and to read them again, from writing a few of them."""
     sample = os.urandom(min(max(size, 1), _SAMPLE))

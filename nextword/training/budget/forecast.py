@@ -13,8 +13,9 @@ from typing import Any, cast
 from nextword.core.events import returned
 from nextword.core.task import Sample
 from nextword.runs.settings import RunSettings
+from nextword.system.launch import process_start
 from nextword.training.budget.calibrate import calibrate
-from nextword.training.budget.clock import LEAVING, process_start
+from nextword.training.budget.clock import LEAVING
 from nextword.training.budget.trial import count_weights, try_steps
 from nextword.training.order import Conditions
 

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nextword.core.bits import bits_per_byte
-from nextword.core.contracts import START, Carrier, Encoded, LanguageModel
+from nextword.core.contracts import START, Carrier, Encoded, LanguageModel, bits_per_byte
 from nextword.core.events import Event, Measure, Note, Stage
 from nextword.data.batches.batch import generator
 from nextword.data.batches.stream import Stream as Words

@@ -19,9 +19,8 @@ from pydantic import Field
 from nextword.core.errors import DamagedError, DataError
 from nextword.core.events import Done, Event, Stage
 from nextword.core.family import Cost, Rung
-from nextword.core.settings import Settings
+from nextword.core.settings import Settings, TrainSettings
 from nextword.core.task import Loss, Measurement, Prediction, Task
-from nextword.core.training import TrainSettings
 from nextword.data.batches.batch import Rows
 from nextword.data.encode import DataFacts
 
