@@ -24,7 +24,7 @@ from support import texts
 from nextword.api.train import Order, run
 from nextword.core.events import Event, Step
 from nextword.system.allocator import keep_big_arrays
-from nextword.training.checkpointing import EVERY, SHARE, Keeper
+from nextword.training.checkpointing import EVERY, SHARE, Checkpointer
 
 MODELS = {
     "lstm-200": (
@@ -53,9 +53,9 @@ class Costs:
 
 def timed(costs: Costs) -> Any:
     """Measure every save of all trainings from now on; returns what puts the old way back."""
-    real = Keeper._save
+    real = Checkpointer._save
 
-    def save(self: Keeper, *rest: Any) -> Iterator[Event]:
+    def save(self: Checkpointer, *rest: Any) -> Iterator[Event]:
         wall, cpu = time.perf_counter(), time.process_time()
         yield from real(self, *rest)
         costs.walls.append(time.perf_counter() - wall)
@@ -63,8 +63,8 @@ def timed(costs: Costs) -> Any:
         found = max((self.run.target / "checkpoint").glob("ckpt-*"), default=None)
         costs.size = 0 if found is None else sum(path.stat().st_size for path in found.iterdir())
 
-    Keeper._save = save  # type: ignore[method-assign]
-    return lambda: setattr(Keeper, "_save", real)
+    Checkpointer._save = save  # type: ignore[method-assign]
+    return lambda: setattr(Checkpointer, "_save", real)
 
 
 def train(order: Order, out: Path, saves: int, seconds: float) -> Costs:

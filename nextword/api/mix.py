@@ -30,7 +30,7 @@ from nextword.store.reading import RunFolder
 from nextword.store.writing import check_target, new_run, real_path
 from nextword.tasks import lm
 from nextword.training.mixtures.memories import Joined, Joining, Wanted
-from nextword.training.mixtures.weighing import HeldOut
+from nextword.training.mixtures.weights import HeldOut
 
 
 def mix(

@@ -22,8 +22,8 @@ from nextword.training import resume as resume_
 from nextword.training.budget.clock import Clock
 from nextword.training.budget.estimate import estimate as estimate_training
 from nextword.training.budget.estimate import in_time
-from nextword.training.checkpointing import Keeper
-from nextword.training.distributed import together
+from nextword.training.checkpointing import Checkpointer
+from nextword.training.distributed import processes
 from nextword.training.distributed.ranks import Ranks
 from nextword.training.fit import fit
 from nextword.training.order import Conditions, Order, settings_of
@@ -77,10 +77,10 @@ def run(
     launch = launched()
     ranks = Ranks()
     if launch.world > 1:
-        ranks = together.meet(launch, settings_of(order)[0], order.device, resume)
+        ranks = processes.meet(launch, settings_of(order)[0], order.device, resume)
     with ranks.explaining():
         if launch.may_restart or launch.restarts:
-            resume, overwrite = together.taken_up(launch, out, resume, overwrite, ranks)
+            resume, overwrite = processes.restart_options(launch, out, resume, overwrite, ranks)
         how = Start(resume, overwrite, keep, began, launch, ranks)
         for event in _run(order, out, how):
             if ranks.is_first or isinstance(event, Done):
@@ -106,7 +106,7 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: Start) -> Iterat
     order = order if checkpoint is None else resume_.completed(order, checkpoint)
     settings, notes = settings_of(order)
     if ranks.world > 1:
-        together.check(settings, ranks.world)
+        processes.check(settings, ranks.world)
     if checkpoint is None and out is not None and how.resume and os.path.isfile(os.path.join(out, MANIFEST)):
         yield Note(f"{os.fspath(out)} is finished; there is nothing to resume")
         if ranks.is_first:
@@ -115,7 +115,11 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: Start) -> Iterat
         return
     yield from notes
     asked = resume_.asked(order, settings, checkpoint)
-    settings = settings if checkpoint is None else resume_.go_on(checkpoint, settings, os.fspath(out or ""))
+    settings = (
+        settings
+        if checkpoint is None
+        else resume_.resumed_settings(checkpoint, settings, os.fspath(out or ""))
+    )
     clock = resume_.clock_of(order, checkpoint, how.began)
     examples = order.open(settings)
     if order.minutes is not None:
@@ -125,20 +129,24 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: Start) -> Iterat
         conditions = Conditions(clock, stop, order.device, start, ranks=ranks)
         if how.keep and not ranks.is_first:  # it writes nothing but its part of a checkpoint
             nowhere = NewRun(Path(), Path(out or ""))
-            keeper = Keeper(nowhere, settings.find_task(), asked, checkpoint, clock, asked["minutes"], ranks)
-            conditions = replace(conditions, keeper=keeper)
+            checkpointer = Checkpointer(
+                nowhere, settings.find_task(), asked, checkpoint, clock, asked["minutes"], ranks
+            )
+            conditions = replace(conditions, checkpointer=checkpointer)
         if not how.keep or not ranks.is_first:
             for event in fit(settings, examples, None, conditions):
                 yield Done(Run(event.result)) if isinstance(event, Done) else event
             return
         target = default_name(settings.name, order.names[0]) if out is None else out
-        goes_on = checkpoint is not None
-        check_target(target, how.overwrite, goes_on)
-        with new_run(target, overwrite=how.overwrite, goes_on=goes_on) as folder:
+        resumes = checkpoint is not None
+        check_target(target, how.overwrite, resumes)
+        with new_run(target, overwrite=how.overwrite, resumes=resumes) as folder:
             if how.launch.may_restart:
-                together.clear(folder, how.launch, how.overwrite)
-            keeper = Keeper(folder, settings.find_task(), asked, checkpoint, clock, asked["minutes"], ranks)
-            conditions = replace(conditions, keeper=keeper)
+                processes.clear(folder, how.launch, how.overwrite)
+            checkpointer = Checkpointer(
+                folder, settings.find_task(), asked, checkpoint, clock, asked["minutes"], ranks
+            )
+            conditions = replace(conditions, checkpointer=checkpointer)
             for event in fit(settings, examples, folder, conditions):
                 if isinstance(event, Done):
                     saved.write(event.result, folder)

@@ -110,7 +110,7 @@ class Ranks(Protocol):
         """Return the sum over all ranks."""
         ...
 
-    def gathered(self, *numbers: float) -> list[tuple[float, ...]]:
+    def all_gather(self, *numbers: float) -> list[tuple[float, ...]]:
         """Return the numbers of every rank, by rank."""
         ...
 

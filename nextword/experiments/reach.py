@@ -143,15 +143,15 @@ def recall(name: str, seed: int, distances: tuple[int, ...], tries: int, rows: i
     settings = settings_of(name, seed, sets)
     network = build(settings, VOCABULARY)
     found = np.zeros(len(distances))
-    goes_on = True
+    resumes = True
     for place, distance in enumerate(distances):
         for attempt in range(tries + 1):
             found[place] = recalled(NeuralLanguageModel(network), distance, rows, seed)
-            if found[place] >= KNOWN or not goes_on or attempt == tries:
+            if found[place] >= KNOWN or not resumes or attempt == tries:
                 break
             source = Made(partial(make_batch, distance=distance), seed + 100 * place + attempt)
             drain(learn(settings, network, source, Count()))
-        goes_on = goes_on and found[place] > HALF
+        resumes = resumes and found[place] > HALF
     return found
 
 

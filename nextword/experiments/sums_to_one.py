@@ -118,8 +118,8 @@ def _merged(model: LanguageModel, state: Any, mass: Array) -> tuple[Any, Array]:
 
 def leaking(length: int) -> list[float]:
     """Return the mass that has ended after t = 1 … length words, with p(END at t) = 1/(t+1)^2."""
-    goes_on = np.cumprod(1 - 1 / (np.arange(1, length + 1) + 1.0) ** 2)
-    return [float(value) for value in 1 - goes_on]
+    resumes = np.cumprod(1 - 1 / (np.arange(1, length + 1) + 1.0) ** 2)
+    return [float(value) for value in 1 - resumes]
 
 
 def slips() -> Table:

@@ -43,7 +43,7 @@ def choose(precision: str, network: nn.Module, ranks: Ranks) -> str:
             _check(precision)
         return precision
     is_faster = faster_type(network) == "bf16"
-    return "bf16" if all(each for (each,) in ranks.gathered(float(is_faster))) else "fp32"
+    return "bf16" if all(each for (each,) in ranks.all_gather(float(is_faster))) else "fp32"
 
 
 def faster_type(network: nn.Module) -> str:

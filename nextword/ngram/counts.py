@@ -71,8 +71,8 @@ def count(ids: Array, vocab_size: int, order: int) -> CountTrie:
         else:
             assert below is not None
             # An n-gram continues unless its last token is END; then the next token joins it.
-            goes_on = ids[starts + n - 2] != END
-            starts, nodes = starts[goes_on], nodes[goes_on]
+            resumes = ids[starts + n - 2] != END
+            starts, nodes = starts[resumes], nodes[resumes]
             keys, nodes, counts = np.unique(
                 nodes * vocab_size + ids[starts + n - 1], return_inverse=True, return_counts=True
             )

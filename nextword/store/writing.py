@@ -47,7 +47,7 @@ class NewRun:
 
     def __init__(self, path: Path, target: Path) -> None:
         self.path, self.target = path, target
-        self.goes_on = False  # the target may hold checkpoints of this training run
+        self.resumes = False  # the target may hold checkpoints of this training run
         self._records: dict[str, FileRecord] = {}
         self._pending: list[Future[None]] = []
         self._pool: ThreadPoolExecutor | None = None
@@ -160,14 +160,14 @@ def npy_header(array: Any) -> bytes:
 
 @contextmanager
 def new_run(
-    path: str | os.PathLike[str], overwrite: bool = False, need: int = 0, goes_on: bool = False
+    path: str | os.PathLike[str], overwrite: bool = False, need: int = 0, resumes: bool = False
 ) -> Iterator[NewRun]:
     """Write a run: ``with new_run("runs/x") as folder: folder.write("config.toml", text)``.
 
     Enter it before the work: it takes the target's lock, so that a second process fails at once because
     the folder is busy. On success the run is at ``path``; after any exception nothing is left, and an earlier
     run is untouched. A run in a folder named ``runs`` becomes its ``latest``. ``need``: bytes that must be
-    free. ``goes_on``: the target may hold an unfinished training run.
+    free. ``resumes``: the target may hold an unfinished training run.
     """
     target = real_path(path)
     made = _make_parents(target)
@@ -175,10 +175,10 @@ def new_run(
         with translating(target), replace.locked(target):
             replace.repair(target)
             replace.clean(target)
-            _check_replaceable(target, overwrite, goes_on)
+            _check_replaceable(target, overwrite, resumes)
             if need:
                 disk.check_space(target, need)
-            yield from _write_run(target, overwrite, goes_on)
+            yield from _write_run(target, overwrite, resumes)
             if target.parent.name == RUNS.name:
                 mark_latest(target)
     except BaseException:
@@ -198,14 +198,14 @@ def tidy(path: str | os.PathLike[str]) -> None:
         replace.clean(target)
 
 
-def _write_run(target: Path, overwrite: bool, goes_on: bool) -> Iterator[NewRun]:
+def _write_run(target: Path, overwrite: bool, resumes: bool) -> Iterator[NewRun]:
     folder = NewRun(replace.sibling_name(target), target)
-    folder.goes_on = goes_on
+    folder.resumes = resumes
     try:
         folder.path.mkdir()
         yield folder
         folder.finish()
-        _check_replaceable(target, overwrite, folder.goes_on)
+        _check_replaceable(target, overwrite, folder.resumes)
         replace.put_in_place(folder.path, target)
     except BaseException:
         folder._abandon()
@@ -213,7 +213,7 @@ def _write_run(target: Path, overwrite: bool, goes_on: bool) -> Iterator[NewRun]
         raise
 
 
-def check_target(path: str | os.PathLike[str], overwrite: bool = False, goes_on: bool = False) -> None:
+def check_target(path: str | os.PathLike[str], overwrite: bool = False, resumes: bool = False) -> None:
     """Raise now, before any work, what `new_run` would raise: exists, busy, not a run, not writable."""
     target = real_path(path)
     parent = target.parent
@@ -224,18 +224,18 @@ def check_target(path: str | os.PathLike[str], overwrite: bool = False, goes_on:
         raise RunError(f"'{target}' cannot be written: '{parent}' is {why}; choose another --out")
     if replace.is_locked(target):
         raise RunError(f"'{target}' is being written by another process; wait for it or choose another --out")
-    _check_replaceable(target, overwrite, goes_on)
+    _check_replaceable(target, overwrite, resumes)
 
 
-def _check_replaceable(target: Path, overwrite: bool, goes_on: bool) -> None:
+def _check_replaceable(target: Path, overwrite: bool, resumes: bool) -> None:
     if not os.path.lexists(target):
         return
     if not target.is_dir():
         raise RunError(f"'{target}' is a file, but a run is a folder; choose another --out")
-    if goes_on and checkpoints_in(target):
+    if resumes and checkpoints_in(target):
         return
     if {path.name for path in target.iterdir()} <= {FOLDER}:
-        if overwrite or goes_on or not checkpoints_in(target):
+        if overwrite or resumes or not checkpoints_in(target):
             return
         raise RunError(
             f"'{target}' holds an unfinished training run; resume it with --resume, or pass --overwrite to "

@@ -37,7 +37,7 @@ CONFIG, BEGUN = "config.toml", "begun.json"
 
 
 @dataclass
-class Keeper:
+class Checkpointer:
     """Writes the checkpoints of one training; begins with one, where the training goes on."""
 
     run: NewRun
@@ -61,7 +61,7 @@ class Keeper:
         return Checkpoints(self.run.target, training)
 
     @property
-    def goes_on(self) -> bool:
+    def resumes(self) -> bool:
         """Whether a training is taken up again."""
         return self.checkpoint is not None
 
@@ -155,7 +155,7 @@ class Keeper:
             with self._checkpoints.writing(state.step, len(data)) as new:
                 new.write(STATE, data)
                 self._write_rest(new, state)
-        self.run.goes_on = True
+        self.run.resumes = True
 
     def _write_together(self, state: TrainingState) -> None:
         """Rank 0 makes the folder, every rank writes its part into it, and rank 0 puts it in place."""
@@ -167,19 +167,19 @@ class Keeper:
         try:
             with self._checkpoints.writing(state.step, need) as new:
                 has_told = True
-                self.ranks.told(str(new.path))
-                put_together(new, self.ranks.collected(write_part(new.path, state)))
+                self.ranks.broadcast(str(new.path))
+                put_together(new, self.ranks.gather(write_part(new.path, state)))
                 self._write_rest(new, state)
         finally:
             if not has_told:
-                self.ranks.told(None)
+                self.ranks.broadcast(None)
 
     def _help(self, state: TrainingState) -> None:
         """The other ranks: their part of a checkpoint, if there is a folder for it."""
         from nextword.training.distributed.shards import write_part
 
-        if (folder := self.ranks.told(None)) is not None:
-            self.ranks.collected(write_part(Path(folder), state))
+        if (folder := self.ranks.broadcast(None)) is not None:
+            self.ranks.gather(write_part(Path(folder), state))
 
     def _write_rest(self, new: NewRun, state: TrainingState) -> None:
         numbers = {"state": state.to_json(), "used": self.clock.used(), "resumed": self.resumed}

@@ -42,9 +42,9 @@ def fit(
     conditions = conditions or Conditions()
     task, family = settings.find_task(), settings.find_family()
     if isinstance(family, CompositeFamily):
-        from nextword.training.mixtures.blend import fit_mixture
+        from nextword.training.mixtures.mixture import fit_mixture
 
-        parts = replace(conditions, keeper=None)
+        parts = replace(conditions, checkpointer=None)
         yield from fit_mixture(settings, examples, folder, parts, train_network)
         return
     metrics: Rows = []
@@ -81,8 +81,8 @@ def train_network(
     from nextword.training import loop
     from nextword.training.job import make_job
 
-    keeper = conditions.keeper
-    if keeper is None or not keeper.goes_on:
+    checkpointer = conditions.checkpointer
+    if checkpointer is None or not checkpointer.resumes:
         settings = yield from kept(_calibrated(settings, prepared, conditions), metrics)
     with enough_memory("make this model"):
         settings, job = yield from kept(make_job(settings, prepared, conditions), metrics)
@@ -92,13 +92,13 @@ def train_network(
         _check_same_examples(conditions, job, prepared)
     state = loop.begin(job)
     events: Iterable[Event] = loop.fit(job, state)
-    if keeper is not None:
-        yield from keeper.begin(job, settings, prepared, metrics)
-        yield from keeper.restore(job, state)
-        events = keeper.follow(events)
+    if checkpointer is not None:
+        yield from checkpointer.begin(job, settings, prepared, metrics)
+        yield from checkpointer.restore(job, state)
+        events = checkpointer.follow(events)
     with enough_memory("train this model"):
         outcome: loop.Outcome = yield from recorded(events, metrics)
-    resumed = {"resumed": keeper.resumed} if keeper is not None and keeper.resumed else {}
+    resumed = {"resumed": checkpointer.resumed} if checkpointer is not None and checkpointer.resumed else {}
     return settings, outcome.model, outcome.facts | resumed
 
 
@@ -113,7 +113,7 @@ def _calibrated(
         settings = yield from calibrate(settings, prepared, conditions)
     if not ranks.has_met:
         return settings
-    chosen: str = ranks.told(settings.to_toml())
+    chosen: str = ranks.broadcast(settings.to_toml())
     return settings if ranks.is_first else from_toml(chosen, "the plan of rank 0")
 
 
@@ -122,7 +122,7 @@ def _check_same_examples(conditions: Conditions, job: Job, prepared: Prepared) -
     from nextword.training.checkpointing import describe
 
     about = describe(job, prepared)
-    hashes = conditions.ranks.collected([about["ids"], about["held_out"]])
+    hashes = conditions.ranks.gather([about["ids"], about["held_out"]])
     for rank, found in enumerate(hashes):
         if found != hashes[0]:
             raise RunError(

@@ -24,7 +24,7 @@ from nextword.training.optimizers import make_optimizer
 from nextword.training.progress import Pace, first_plan, peak_memory
 from nextword.training.state import TrainingState
 from nextword.training.update import Learned, Learner
-from nextword.training.validation import Measuring
+from nextword.training.validation import Validation
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
     with threads.using(job.settings.threads) as used:
         dtype = precision.dtype_of(job.settings.precision)
         learner = Learner(job.settings, job.objective)
-        measuring = Measuring(job.held_out, job.settings, dtype, job.clock)
+        measuring = Validation(job.held_out, job.settings, dtype, job.clock)
         job.clock.keep("save", saving_seconds(_size(job.network), None) if job.clock.is_limited else 0.0)
         job.stop.save_on_signal()
         yield Stage("learn", None if job.clock.is_limited else state.plan.steps, "steps")
@@ -81,10 +81,10 @@ def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
     yield Done(Outcome(job.model(state.engine.whole(job.network)), facts))
 
 
-def _learn(job: Job, learner: Learner, measuring: Measuring, state: TrainingState) -> Iterator[Event]:
+def _learn(job: Job, learner: Learner, measuring: Validation, state: TrainingState) -> Iterator[Event]:
     job.network.train()
     pace, settings = Pace(job.clock), job.settings
-    told, saves = Told(job, state, pace), Saves(settings.save_every)
+    reports, saves = Reports(job, state, pace), Saves(settings.save_every)
     skipped = 0  # batches one after another whose loss or gradient was NaN
     walk = walk_batches(job.batches, state.epoch, state.index)
     while True:
@@ -105,7 +105,7 @@ def _learn(job: Job, learner: Learner, measuring: Measuring, state: TrainingStat
         skipped = 0
         pace.add(job.clock.used() - began, learned.tokens)
         pace.revise(state.step, state.plan, settings.steps)
-        yield from told.step(learned)
+        yield from reports.step(learned)
         if measuring.is_due(state):
             yield from measuring.measure(state)
         state.seconds += job.clock.used() - began
@@ -113,7 +113,7 @@ def _learn(job: Job, learner: Learner, measuring: Measuring, state: TrainingStat
             yield from saves.point(state)
     if agreed.stop:
         yield from saves.point(state, is_last=True)
-    yield from told.end()
+    yield from reports.end()
     if job.held_out is not None and state.measured != state.step:
         yield from measuring.measure(state)
 
@@ -140,7 +140,7 @@ class Agreed(NamedTuple):
 def _agree(job: Job, state: TrainingState, pace: Pace, saves: Saves) -> Agreed:
     """Before every step: what rank 0's clock says is done by all, and a signal to one stops all."""
     asked = (job.stop.number or 0, state.plan.steps, pace.is_over(), saves.is_time())
-    every = job.ranks.gathered(*asked)
+    every = job.ranks.all_gather(*asked)
     _, steps, is_over, saves.wanted = every[0]
     number = int(max(number for number, *_ in every))
     if not job.ranks.is_first:
@@ -160,7 +160,7 @@ def _ends(job: Job, state: TrainingState, agreed: Agreed) -> bool:
     )
 
 
-class Told:
+class Reports:
     """Tells what happens: rows for metrics.jsonl at fixed steps, and a few times a second for people."""
 
     def __init__(self, job: Job, state: TrainingState, pace: Pace) -> None:

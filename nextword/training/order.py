@@ -22,7 +22,7 @@ from nextword.training.budget.clock import Clock
 from nextword.training.distributed.ranks import Ranks
 
 if TYPE_CHECKING:
-    from nextword.training.checkpointing import Keeper
+    from nextword.training.checkpointing import Checkpointer
 
 DEFAULT_CORPUS = "sotu"
 _DEVICES = ("auto", "cpu")
@@ -69,14 +69,16 @@ class Conditions:
     device: str = "cpu"  # auto, cpu, cuda, mps
     start: saved.Trained | None = None  # the run whose weights it begins with
     whole: bool = False  # read all examples, whatever the time
-    keeper: Keeper | None = None  # writes checkpoints, and goes on from one
+    checkpointer: Checkpointer | None = None  # writes checkpoints, and goes on from one
     ranks: Ranks = field(default_factory=Ranks)  # the processes that train together
 
     def preparation(self, scratch: Path | None = None) -> Preparation:
         """Return how examples are prepared: a resumed training reads as much as it did at first."""
-        if self.keeper is None:
+        if self.checkpointer is None:
             return Preparation(scratch, None, self.clock.seconds, self.whole)
-        return Preparation(scratch, self.keeper.vocabulary(), self.keeper.reading.seconds, self.whole)
+        return Preparation(
+            scratch, self.checkpointer.vocabulary(), self.checkpointer.reading.seconds, self.whole
+        )
 
 
 def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:

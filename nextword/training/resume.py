@@ -74,7 +74,7 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tu
     return {key: (then[key], now[key]) for key in then if key in now and then[key] != now[key]}
 
 
-def go_on(checkpoint: Checkpoint, asked: RunSettings, run: str) -> RunSettings:
+def resumed_settings(checkpoint: Checkpoint, asked: RunSettings, run: str) -> RunSettings:
     """The settings to go on with: those of the plan, with what may be changed as it is asked for now."""
     found = differences(read_asked(checkpoint)["settings"], flat(asked))
     safe = (*SAFE, *_check_products(checkpoint, asked, run))
@@ -122,7 +122,7 @@ def find(out: str | os.PathLike[str] | None) -> Generator[Event, None, Checkpoin
     if out is None:
         raise ConfigError("--resume goes on with a run, and none is named; give its folder with --out RUN")
     run = real_path(out)
-    check_target(run, overwrite=True, goes_on=True)  # somebody else may be training here
+    check_target(run, overwrite=True, resumes=True)  # somebody else may be training here
     found = find_last(run)
     for message in found.damaged:
         yield Note(message)
@@ -139,7 +139,7 @@ def find_together(
 ) -> Generator[Event, None, Checkpoint | None]:
     """`find` by rank 0, which alone puts things in order; the others take what it has found."""
     found = (yield from find(out)) if ranks.is_first else None
-    place = ranks.told(None if found is None else [os.fspath(found.path), found.step, found.training])
+    place = ranks.broadcast(None if found is None else [os.fspath(found.path), found.step, found.training])
     if ranks.is_first or place is None:
         return found
     path, step, training = place

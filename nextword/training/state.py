@@ -39,7 +39,7 @@ _PLAIN = (
 
 
 @dataclass
-class Kept:
+class Snapshot:
     """Weights that did well on the held-out examples."""
 
     cost: float  # lower is better
@@ -68,8 +68,8 @@ class TrainingState:
     measured_tokens: int = 0  # predictions learned from until then
     valid_tokens: int = 0  # how much of the held-out text is measured each time; 0: not decided yet
     skipped: int = 0  # batches that were left out, since their loss was no number
-    best: Kept | None = None
-    averages: list[Kept] = field(default_factory=list)  # the best few, to be averaged at the end
+    best: Snapshot | None = None
+    averages: list[Snapshot] = field(default_factory=list)  # the best few, to be averaged at the end
     ema: Weights | None = None
 
     def to_tensors(self) -> dict[str, Tensor]:
@@ -148,15 +148,15 @@ def _unshared(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return found
 
 
-def _about(kept: Kept) -> dict[str, Any]:
+def _about(kept: Snapshot) -> dict[str, Any]:
     return {"cost": kept.cost, "step": kept.step, "values": kept.values}
 
 
-def _kept(about: Any, weights: Weights) -> Kept | None:
+def _kept(about: Any, weights: Weights) -> Snapshot | None:
     if about is None:
         return None
     weights = {name: tensor.clone() for name, tensor in weights.items()}
     if "cost" not in about:  # a checkpoint of version 0.1: nll, bits_per_byte
         values = {name: value for name, value in about.items() if name != "step"}
-        return Kept(float(about["nll"]), int(about["step"]), weights, values)
-    return Kept(float(about["cost"]), int(about["step"]), weights, dict(about["values"]))
+        return Snapshot(float(about["nll"]), int(about["step"]), weights, values)
+    return Snapshot(float(about["cost"]), int(about["step"]), weights, dict(about["values"]))

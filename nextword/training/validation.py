@@ -1,6 +1,6 @@
 """Measurements of the held-out text during a training: when, how much of it, and what follows from them.
 
-The best weights are kept, patience is counted, the rate falls on a plateau. Measuring takes at most about a
+The best weights are kept, patience is counted, the rate falls on a plateau. Validation takes at most about a
 tenth of the time.
 """
 
@@ -17,14 +17,14 @@ from nextword.models import weights as averaging
 from nextword.models.network import device_of
 from nextword.models.training import NeuralTrainSettings
 from nextword.training.budget.clock import Clock
-from nextword.training.state import Kept, TrainingState
+from nextword.training.state import Snapshot, TrainingState
 
 _TIMES = 10  # measurements in all, where nothing else is said
 _SHARE = 0.25  # words measured for each word learned: reading costs a third of learning
 _FEWEST = 2_000  # words that say something
 
 
-class Measuring:
+class Validation:
     """Measures, and keeps what was best."""
 
     def __init__(
@@ -83,7 +83,7 @@ class Measuring:
         weights = averaging.mean([kept.weights for kept in state.averages])
         found = self._found(state, weights, state.valid_tokens)
         if found.cost < state.best.cost:
-            state.best = Kept(found.cost, state.best.step, weights, dict(found.values))
+            state.best = Snapshot(found.cost, state.best.step, weights, dict(found.values))
             yield Note(f"the average of the best {len(state.averages)} is better than each of them")
             yield from self._tell(state.step, state.tokens, found, True)
 
@@ -109,7 +109,7 @@ class Measuring:
         weights = averaging.copy_weights(state.network) if state.ema is None else dict(state.ema)
         if state.ema is not None:
             weights = {name: tensor.clone() for name, tensor in weights.items()}
-        kept = Kept(found.cost, state.step, weights, dict(found.values))
+        kept = Snapshot(found.cost, state.step, weights, dict(found.values))
         if is_best:
             state.best = kept
         if self.settings.average:

@@ -182,8 +182,8 @@ def test_unfinished_training_is_refused_unless_it_goes_on_or_is_replaced(tmp_pat
     ):
         open_run(run)
     check_target(run, overwrite=True)
-    check_target(run, goes_on=True)
-    with new_run(run, goes_on=True) as folder:
+    check_target(run, resumes=True)
+    with new_run(run, resumes=True) as folder:
         folder.write("config.toml", "a = 1\n")
     assert sorted(os.listdir(run)) == ["MANIFEST.json", "config.toml"]
 
@@ -199,7 +199,7 @@ def test_folder_without_a_checkpoint_yet_is_as_good_as_none(tmp_path):
 def test_run_that_was_stopped_keeps_its_checkpoint_beside_its_files(tmp_path):
     run = tmp_path / "r"
     save(run, 10)
-    with new_run(run, goes_on=True) as folder:
+    with new_run(run, resumes=True) as folder:
         folder.write("config.toml", "a = 1\n")
         Checkpoints(run, "00000001").hand_over(folder.path)
     assert open_run(run, verify=True).names == ["config.toml"]
@@ -214,7 +214,7 @@ def test_exchange_that_died_between_its_renames_is_repaired_for_unfinished_train
     run = tmp_path / "r"
     save(run, 10)
     os.rename(run, tmp_path / f".r.old-7-{'0' * 16}")
-    with new_run(run, goes_on=True):
+    with new_run(run, resumes=True):
         assert last(run) == 10
         raise_nothing = True
     assert raise_nothing

@@ -71,7 +71,7 @@ def test_damaged_checkpoint_is_told_and_left_where_it_is(tmp_path):
 
 def test_stopped_run_is_whole_and_can_be_gone_on_with(tmp_path):
     save(tmp_path / "r", 10)
-    with new_run(tmp_path / "r", goes_on=True) as folder:
+    with new_run(tmp_path / "r", resumes=True) as folder:
         folder.write("config.toml", "a = 1\n")
         Checkpoints(tmp_path / "r", "00000001").hand_over(folder.path)
     first, second = told(tmp_path / "r")

@@ -19,7 +19,7 @@ from nextword.store.writing import new_run
 from nextword.tasks.lm import Texts
 from nextword.training.budget.clock import Clock
 from nextword.training.fit import fit
-from nextword.training.mixtures.blend import part_settings
+from nextword.training.mixtures.mixture import part_settings
 from nextword.training.order import Conditions
 
 LINES = "the cat sat on the mat\nthe dog sat on the log\na cat and a dog met\n"

@@ -9,8 +9,8 @@ from nextword.runs.settings import plan
 from nextword.tasks import sizes
 from nextword.tasks.lm import Texts
 from nextword.training.budget.clock import Clock
-from nextword.training.mixtures.blend import _open_settings, part_settings
-from nextword.training.mixtures.pieces import Draft, cut_best
+from nextword.training.mixtures.mixture import _open_settings, part_settings
+from nextword.training.mixtures.tokenizers import Draft, cut_best
 from nextword.training.order import Conditions
 
 TEXT = "".join(f"{number} and {number + 1} make {2 * number + 1}.\n" for number in range(400))

@@ -40,7 +40,12 @@ def test_ranks_learn_together_from_every_word_of_a_batch_once(rows, world):
 def test_one_process_has_the_batch_itself_and_nothing_to_agree_on():
     alone, whole = Ranks(), batch(3)
     assert alone.rows_of(whole) is whole
-    assert (alone.key, alone.gathered(1, 2), alone.total(0.1), alone.told("a")) == ((), [(1, 2)], 0.1, "a")
+    assert (alone.key, alone.all_gather(1, 2), alone.total(0.1), alone.broadcast("a")) == (
+        (),
+        [(1, 2)],
+        0.1,
+        "a",
+    )
     assert alone.first_word("") == ""
 
 

@@ -97,8 +97,8 @@ def each_evidence(
         for at, word in enumerate(np.asarray(piece.ids).tolist()):
             if word == START:
                 line += 1
-                goes_on = begins is not None and at not in begins and state is not None
-                state = model.carry(state) if goes_on and isinstance(model, Carrier) else model.start(1)
+                resumes = begins is not None and at not in begins and state is not None
+                state = model.carry(state) if resumes and isinstance(model, Carrier) else model.start(1)
                 continue
             parts = _named(explain(model, state, word, top), names)
             said = tuple(_said(part, read, tokenizer) for part in parts)

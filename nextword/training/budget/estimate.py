@@ -29,7 +29,7 @@ def estimate(settings: RunSettings, examples: Any, conditions: Conditions) -> di
 
 def _of_parts(settings: RunSettings, examples: Any, conditions: Conditions) -> dict[str, Any]:
     """A mixture takes its minutes, the memory of its parts and their room on disk."""
-    from nextword.training.mixtures.blend import part_settings
+    from nextword.training.mixtures.mixture import part_settings
 
     found = [estimate(part, examples, conditions) for part in part_settings(settings)]
     summed = {name: sum(each.get(name, 0) for each in found) for name in ("parameters", "memory", "disk")}

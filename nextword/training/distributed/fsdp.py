@@ -65,7 +65,7 @@ class Divided(Engine):
 
     def norm(self, network: Network, own: float) -> float:
         """The root of the sum of the squares; a weight that no rank has used has no gradient after all."""
-        every = self.ranks.gathered(own * own, *(name in self._used for name in self._outer))
+        every = self.ranks.all_gather(own * own, *(name in self._used for name in self._outer))
         for name, *used in zip(self._outer, *(row[1:] for row in every), strict=True):
             if not any(used):
                 network.get_parameter(name).grad = None

@@ -43,7 +43,7 @@ class Ranks:
         part = self.part(batch.rows)
         return batch.cut(part) if part.start < part.stop else batch.blank()
 
-    def gathered(self, *numbers: float) -> list[tuple[float, ...]]:
+    def all_gather(self, *numbers: float) -> list[tuple[float, ...]]:
         """The numbers of every rank, by rank."""
         return [numbers]
 
@@ -51,17 +51,17 @@ class Ranks:
         """The sum over all ranks, in 64 bits and in their order, so that it is the same on each."""
         return number
 
-    def told(self, value: Any) -> Any:
+    def broadcast(self, value: Any) -> Any:
         """What rank 0 says, as JSON."""
         return value
 
-    def collected(self, value: Any) -> list[Any]:
+    def gather(self, value: Any) -> list[Any]:
         """What every rank says to rank 0, as JSON; elsewhere nothing."""
         return [value]
 
     def first_word(self, text: str) -> str:
         """What the lowest rank says that says anything."""
-        return str(self.told(next(filter(None, self.collected(text)), "")))
+        return str(self.broadcast(next(filter(None, self.gather(text)), "")))
 
     def apart(self) -> Ranks:
         """For a trial by rank 0 alone: as many rows as it will have, and nobody to exchange numbers with."""

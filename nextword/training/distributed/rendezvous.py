@@ -42,7 +42,7 @@ class Many(Ranks):
         self._store, self._said = store, 0
         self._speaks_for_first = launch.rank == 1 or launch.local_rank == 0
 
-    def gathered(self, *numbers: float) -> list[tuple[float, ...]]:
+    def all_gather(self, *numbers: float) -> list[tuple[float, ...]]:
         """One exchange of a few 64-bit numbers."""
         own = torch.tensor(numbers, dtype=torch.float64)
         every = [torch.empty_like(own) for _ in range(self.world)]
@@ -51,9 +51,9 @@ class Many(Ranks):
 
     def total(self, number: float) -> float:
         """Summed by each rank in the same order."""
-        return sum(own for (own,) in self.gathered(number))
+        return sum(own for (own,) in self.all_gather(number))
 
-    def told(self, value: Any) -> Any:
+    def broadcast(self, value: Any) -> Any:
         """Through the store."""
         self._said += 1
         key = f"told/{self._said}"
@@ -62,7 +62,7 @@ class Many(Ranks):
             return value
         return json.loads(self._read(key))
 
-    def collected(self, value: Any) -> list[Any]:
+    def gather(self, value: Any) -> list[Any]:
         """Through the store, from which rank 0 takes them away."""
         self._said += 1
         keys = [f"said/{self._said}/{rank}" for rank in range(self.world)]

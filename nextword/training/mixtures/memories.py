@@ -26,7 +26,7 @@ from nextword.mixtures.mixture import tune_weights
 from nextword.runs.mixture import Component
 from nextword.store.reading import RunFolder, open_run
 from nextword.store.writing import new_run
-from nextword.training.mixtures.weighing import HeldOut
+from nextword.training.mixtures.weights import HeldOut
 
 TRIED = 50_000  # first words of the held-out text on which settings are tried
 COMPARED = 4_000_000_000  # distances that tuning neighbours may compute

@@ -22,7 +22,7 @@ from nextword.runs import facts
 from nextword.runs.saved import Trained
 from nextword.runs.settings import RunSettings
 from nextword.tasks.lm import PreparedText
-from nextword.training.mixtures.weighing import HeldOut, log_probs
+from nextword.training.mixtures.weights import HeldOut, log_probs
 from nextword.training.order import Conditions
 
 

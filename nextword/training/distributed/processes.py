@@ -38,7 +38,7 @@ def check(settings: RunSettings, world: int) -> None:
         )
 
 
-def taken_up(
+def restart_options(
     launch: Launch, out: str | os.PathLike[str] | None, resume: bool, overwrite: bool, ranks: Ranks
 ) -> tuple[bool, bool]:
     """Whether to resume and to overwrite: as asked, and after a restart from the last checkpoint."""
@@ -50,7 +50,7 @@ def taken_up(
     if not launch.restarts or out is None:
         return resume, overwrite
     has_begun = bool(checkpoints_in(real_path(out)))
-    now = ranks.told([has_begun or not overwrite, overwrite and not has_begun])
+    now = ranks.broadcast([has_begun or not overwrite, overwrite and not has_begun])
     return bool(now[0]), bool(now[1])
 
 

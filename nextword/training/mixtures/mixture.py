@@ -29,8 +29,8 @@ from nextword.store.reading import RunFolder, open_run
 from nextword.store.writing import NewRun, new_run
 from nextword.tasks import sizes
 from nextword.tasks.lm import PreparedText, Texts, in_time
-from nextword.training.mixtures.pieces import Draft, count, cut_best, with_held_out
-from nextword.training.mixtures.weighing import HeldOut, Weighed, weigh
+from nextword.training.mixtures.tokenizers import Draft, count, cut_best, with_held_out
+from nextword.training.mixtures.weights import HeldOut, Weighed, weigh
 from nextword.training.order import Conditions
 
 # Trains one network: `training.fit.train_network`, which this file must not import.
