@@ -19,7 +19,7 @@ from typing import Any
 from nextword.core.errors import NextwordError
 from nextword.core.events import Done, Event, Progress, Stage, result_of
 from nextword.core.findings import Finding, note, ok, problem
-from nextword.core.settings import show_size
+from nextword.core.sizes import show_size
 from nextword.store.check import check_leftovers, check_run, runs_in
 from nextword.store.disk import free_bytes
 from nextword.store.disk_check import SCARCE, check_disk, nearest

@@ -12,7 +12,7 @@ from nextword.api.opened import Name, Opened, language_model
 from nextword.core import config
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.events import Event, result_of
-from nextword.core.settings import show_size
+from nextword.core.sizes import show_size
 from nextword.data.paths import resolve
 from nextword.evaluation.lines.filter import Filtered, FilterSettings, Scorer, filter_lines
 

@@ -1,4 +1,4 @@
-"""The root of all settings, and the type of a setting that names a part.
+"""The root of all settings, the settings every training has, and the type of one that names a part.
 
 Settings are frozen, and an unknown key is an error, never a silent default. ``head: Slot["head"]`` is a
 setting whose value is a name of the catalog's slot: ours, or one that another package adds.
@@ -6,7 +6,6 @@ setting whose value is a name of the catalog's slot: ours, or one that another p
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,6 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
 from nextword.core import catalog
+from nextword.core.sizes import parse_size, show_size
 
 
 class Settings(BaseModel):
@@ -67,30 +67,6 @@ else:
 def allowed(field: FieldInfo) -> Sequence[str]:
     """The names that a setting takes; empty where it does not choose a part."""
     return next((each.names() for each in field.metadata if isinstance(each, Choice)), [])
-
-
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kKmMgGtT]?)(i?)[bB]?\s*")
-_POWER = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
-
-
-def parse_size(value: object) -> object:
-    """Parse a size into bytes: ``M`` is a million, ``Mi`` 1,048,576; only strings are changed."""
-    if not isinstance(value, str):
-        return value
-    match = _SIZE.fullmatch(value)
-    if match is None:
-        raise ValueError("write a size as 500M, 2G or a number of bytes")
-    base = 1024 if match[3] else 1000
-    return int(float(match[1]) * base ** _POWER[match[2].lower()])
-
-
-def show_size(count: float) -> str:
-    """Format a number of bytes with its unit: ``12.3 MB``."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if abs(count) < 1000:
-            return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} TB"
 
 
 LEAST_MEMORY = 300_000_000

@@ -24,7 +24,8 @@ from nextword.core.contracts import END, START, LanguageModel, Tokenizer, refuse
 from nextword.core.errors import ConfigError, DamagedError
 from nextword.core.events import Done, Event, Note, Stage
 from nextword.core.family import Budget, Cost
-from nextword.core.settings import Settings, TrainSettings, show_size
+from nextword.core.settings import Settings, TrainSettings
+from nextword.core.sizes import show_size
 from nextword.ngram import estimate
 from nextword.ngram.estimation import SMALL
 from nextword.ngram.smoothing.estimate import predictable

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from nextword.core.errors import RunError
 from nextword.core.findings import Finding, note, ok, problem
-from nextword.core.settings import show_size
+from nextword.core.sizes import show_size
 from nextword.store import replace
 from nextword.store.checkpoints import DAMAGED, LatestCheckpoint, find_last
 from nextword.store.manifest import MANIFEST

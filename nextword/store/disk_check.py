@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nextword.core.errors import NextwordError
 from nextword.core.findings import Finding, note, ok, problem
-from nextword.core.settings import show_size
+from nextword.core.sizes import show_size
 from nextword.store import replace
 from nextword.store.disk import free_bytes
 from nextword.system.atomic import fsync_file

@@ -11,7 +11,8 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from nextword.core import config
 from nextword.core.errors import ConfigError
-from nextword.core.settings import Settings, parse_size, show_size
+from nextword.core.settings import Settings
+from nextword.core.sizes import parse_size, show_size
 
 
 class Model(Settings):
