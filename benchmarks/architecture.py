@@ -2,9 +2,10 @@
 
     python benchmarks/architecture.py [CHECKOUT]
 
-A walk is the list of files of the package in the order in which a command first calls a function of each (what
-runs at import does not count); a change of folder is a step of that list into another folder. Cycles and
-single-use files come from the static import graph: function-level imports count, those for type checkers do not.
+A walk is the list of files of the package in the order in which a command first calls a function of each
+(what runs at import does not count); a change of folder is a step of that list into another folder. Cycles
+and single-use files come from the static import graph: imports within functions count, those for type
+checkers do not.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[1]
@@ -127,7 +129,7 @@ def main() -> None:
         for what, words in WALKS.items():
             files = walk(checkout, words, folder)
             folders = [os.path.dirname(file) for file in files]
-            changes = sum(one != other for one, other in zip(folders, folders[1:], strict=False))
+            changes = sum(one != other for one, other in pairwise(folders))
             story = sum(file.split("/")[0] in STORY for file in files)
             print(f"{what:12} {len(files):5} {changes:18} {story:35}")
     graph = imports(checkout)
@@ -136,12 +138,12 @@ def main() -> None:
     folders = Counter(
         str(path.parent.relative_to(checkout)) for path in (checkout / "nextword").rglob("*.py")
     )
-    print(
-        f"files {len(graph)}, module cycles {cycles(graph)}, single-use files {sum(users[n] == 1 for n in graph)}"
-    )
-    print(", ".join(f"{what} {len(re.findall(rule, text))}" for what, rule in (
-        ("getattr", r"\bgetattr\("), ("hasattr", r"\bhasattr\("), ("cast", r"\bcast\("), ("type: ignore", "type: ignore"),
-    )))  # fmt: skip
+    single = sum(users[name] == 1 for name in graph)
+    print(f"files {len(graph)}, module cycles {cycles(graph)}, single-use files {single}")
+    rules = {name: rf"\b{name}\(" for name in ("getattr", "hasattr", "cast")} | {
+        "type: ignore": "type: ignore"
+    }
+    print(", ".join(f"{name} {len(re.findall(rule, text))}" for name, rule in rules.items()))
     largest, count = folders.most_common(1)[0]
     print(f"largest folder {largest}: {count} files")
 
