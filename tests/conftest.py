@@ -1,4 +1,4 @@
-"""What all tests share: a private cache, instructions that work, and the rule for tools that may be missing.
+"""What all tests share: a private cache, instructions that work, small texts, and the rule for missing tools.
 
 A test says ``@pytest.mark.needs("lmplz")``; where the program (on PATH) or Python module is missing it
 is skipped with the reason. Continuous integration lists what it prepared in NEXTWORD_REQUIRE, and then
@@ -16,10 +16,14 @@ import shutil
 import signal
 import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from small_texts import MEETING, TWO_DOCUMENTS
 
+from nextword.data.settings import DataSettings
+from nextword.data.source import Source
 from nextword.system import processor, products
 
 # Examples are the same every time; the first one may wait for a compiled kernel, so none has a deadline.
@@ -92,3 +96,19 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for line in _broken:
         terminalreporter.write_line(f"skipped although its tool was prepared: {line}", red=True)
+
+
+@pytest.fixture
+def two_documents(tmp_path: Path) -> Path:
+    """A file of forty documents, two kinds of them."""
+    path = tmp_path / "t.txt"
+    path.write_text(TWO_DOCUMENTS * 20)
+    return path
+
+
+@pytest.fixture
+def meetings(tmp_path: Path) -> Source:
+    """A text of a hundred and twenty lines, to train on."""
+    path = tmp_path / "text.txt"
+    path.write_text(MEETING * 40)
+    return Source.for_training([path], DataSettings())

@@ -8,12 +8,13 @@ import json
 import numpy as np
 import pytest
 import torch
+from small_texts import SENTENCES
 
 import nextword
 import nextword.kenlm as kenlm
 from nextword.api.run import Run
 
-TEXT = "the cat sat on the mat .\nthe dog saw the cat\n\na dog ran and ran .\n" * 30
+TEXT = SENTENCES * 30
 SENTENCE = "the dog sat on the zebra"
 
 

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from small_texts import TWO_DOCUMENTS
 
 import nextword
+from nextword.api import train
 from nextword.core.errors import ConfigError
 
 
@@ -44,3 +46,10 @@ def test_memory_limit_changes_no_number(corpus, tmp_path):
     for name in free.model.trie.named():
         np.testing.assert_allclose(np.load(tmp_path / "a" / name), np.load(tmp_path / "b" / name), rtol=1e-6)
     assert not (tmp_path / "b" / "scratch").exists()
+
+
+def test_estimate_keeps_to_the_limit_of_memory(tmp_path):
+    text = tmp_path / "t.txt"
+    text.write_text(TWO_DOCUMENTS * 400_000)
+    order = train.Order(data=(str(text),), model="ngram", sets={"train.memory": "500M", "model.order": 15})
+    assert train.estimate(order)["memory"] == 500_000_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -14,17 +15,13 @@ from nextword.blocks.cache import Reading, Source
 from nextword.blocks.positions import ALiBi, NoPosition, Rotary
 from nextword.blocks.shape import Shape
 from nextword.blocks.states import join_rows, take_rows
+from nextword.core.catalog import find, names
 from nextword.core.errors import ConfigError
 
 SHAPE = Shape(width=16, layers=1, heads=4, kv_heads=2, head_size=4, inner=32, context=20)
 WHOLE = replace(SHAPE, causal=False)
 LENGTHS = [7, 3, 5]
 B, T = len(LENGTHS), max(LENGTHS)
-
-
-@pytest.fixture(autouse=True)
-def _seed():
-    torch.manual_seed(0)
 
 
 def heads(x_BTD: Tensor, count: int) -> Tensor:
@@ -109,3 +106,29 @@ def test_cross_attention_word_by_word_and_by_rows_gives_the_same():
 def test_cross_attention_without_a_source_says_so():
     with pytest.raises(ConfigError, match="looks at a source, but this model reads none"):
         CrossAttention(SHAPE, NoPosition(SHAPE)).start(2)
+
+
+def test_attention_is_its_equation():
+    """softmax(Q Kᵀ / √K) V head by head and word by word; each key head serves two query heads."""
+    torch.manual_seed(0)
+    part, x = Attention(SHAPE, NoPosition(SHAPE)), torch.randn(1, 5, 16)
+    qkv = part.from_x(x)[0].view(5, 8, 4)
+    q, k, v = qkv[:, :4], qkv[:, 4:6], qkv[:, 6:]
+    mixed = torch.zeros(5, 4, 4)
+    for head in range(4):
+        for t in range(5):
+            scores = k[: t + 1, head // 2] @ q[t, head] / math.sqrt(4)
+            mixed[t, head] = torch.softmax(scores, 0) @ v[: t + 1, head // 2]
+    found, _ = part(x, part.start(1), fresh([5], 5))
+    torch.testing.assert_close(found[0], part.out(mixed.flatten(1)), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("mixer", names("mixer"))
+def test_a_mixer_never_looks_ahead(mixer):
+    part = find("mixer", mixer)(SHAPE, NoPosition(SHAPE))
+    x = torch.randn(1, 8, 16)
+    before, _ = part(x, part.start(1), fresh([8], 8))
+    x[:, 5] += 1.0
+    after, _ = part(x, part.start(1), fresh([8], 8))
+    torch.testing.assert_close(after[:, :5], before[:, :5])
+    assert (after[:, 5] - before[:, 5]).abs().max() > 1e-4

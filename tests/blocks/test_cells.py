@@ -13,11 +13,6 @@ from nextword.core import catalog
 E, H = 3, 2
 
 
-@pytest.fixture(autouse=True)
-def _one_seed():
-    torch.manual_seed(0)
-
-
 def sigmoid(a):
     return 1 / (1 + np.exp(-a))
 

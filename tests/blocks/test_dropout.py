@@ -11,11 +11,6 @@ from nextword.blocks.dropout import Dropout, LockedDropout, WordDropout, drop_we
 from nextword.blocks.recurrent import LSTM
 
 
-@pytest.fixture(autouse=True)
-def _one_seed():
-    torch.manual_seed(0)
-
-
 @pytest.mark.parametrize("share", [0.01, 0.2, 0.5, 0.65, 0.9])
 def test_masks_drop_their_share_and_have_mean_one(share):
     n = 400_000

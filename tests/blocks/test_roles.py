@@ -1,40 +1,18 @@
-"""Every weight has a role that its part says, and the optimizers treat it by that."""
+"""Every weight has a role that its part says, in every family."""
 
 from __future__ import annotations
 
-import sys
-import types
-
-import pytest
 import torch
+from families import network_of
 from torch import nn
 
 from nextword.blocks.roles import Role, linears, roles_of
-from nextword.core import catalog
-from nextword.models.training import NeuralTrainSettings
-from nextword.training.optimizers import SGD, hidden_matrices, make_optimizer, split_weights
-
-V = 40
-SETTINGS = {
-    "rnn": {"connections": "residual"},
-    "lstm": {"connections": "highway", "initial": "learned"},
-    "gru": {"head": "adaptive"},
-    "gru-torch": {"head": "adaptive", "tied": False},
-    "mingru": {"connections": "dense"},
-    "window": {"tied": False},
-    "transformer": {"position": "learned", "bias": True, "connections": "rezero", "norm": "layernorm"},
-}
-
-
-def network(family: str) -> nn.Module:
-    made = catalog.find("model", family)
-    return made.build(made.Settings(hidden=8, **SETTINGS[family]), V, False)
 
 
 def by_role(family: str) -> dict[str, set[str]]:
     """Role -> names of weights, without the numbers of layers."""
     found: dict[str, set[str]] = {}
-    for name, role in roles_of(network(family)).items():
+    for name, role in roles_of(network_of(family)).items():
         plain = ".".join(part for part in name.split(".") if not part.isdigit())
         found.setdefault(str(role), set()).add(plain)
     return found
@@ -119,30 +97,6 @@ def test_roles_of_a_transformer():
     }
 
 
-@pytest.mark.parametrize("family", SETTINGS)
-def test_matrices_but_embeddings_decay_and_muon_takes_those_outside_the_head(family):
-    made = network(family)
-    names = {id(weight): name for name, weight in made.named_parameters()}
-    matrices, rest = split_weights(made)
-    decays = [name for name, each in made.named_parameters() if each.ndim >= 2 and "embed" not in name]
-    assert [names[id(weight)] for weight in matrices] == decays
-    assert {names[id(weight)] for weight in rest} == set(names.values()) - set(decays)
-    hidden = [name for name in decays if not name.startswith("head.")]
-    assert [names[id(weight)] for weight in hidden_matrices(made)] == hidden
-
-
-def test_an_optimizer_registered_from_outside_is_used(monkeypatch):
-    mine = types.ModuleType("optimizers_of_mine")
-    mine.plain = lambda network, settings: [SGD(list(network.parameters()), 0.0, 0.0)]
-    monkeypatch.setitem(sys.modules, "optimizers_of_mine", mine)
-    monkeypatch.setitem(catalog.SLOTS["optimizer"], "mine", "optimizers_of_mine:plain")
-    made = network("rnn")
-    before = made.head.bias_V.detach().clone()
-    made.head.bias_V.grad = torch.ones(V)
-    make_optimizer(made, NeuralTrainSettings(optimizer="mine")).step(0.5)
-    torch.testing.assert_close(made.head.bias_V.detach(), before - 0.5)
-
-
 def test_a_part_that_says_nothing_has_matrices_biases_and_the_embeddings_of_torch():
     class Silent(nn.Module):
         def __init__(self) -> None:
@@ -160,5 +114,5 @@ def test_a_part_that_says_nothing_has_matrices_biases_and_the_embeddings_of_torc
 
 
 def test_linear_maps_come_in_order_with_what_their_parts_say():
-    stack = network("transformer").get_submodule("stack.blocks.0")
+    stack = network_of("transformer").get_submodule("stack.blocks.0")
     assert [role for _, role in linears(stack)] == [Role.MATRIX, Role.OUT, Role.MATRIX, Role.OUT]

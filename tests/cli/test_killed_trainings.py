@@ -4,11 +4,11 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from places import SUPPORT
 
-KILLING = Path(__file__).parents[1] / "support" / "killing.py"
+KILLING = SUPPORT / "killing.py"
 
 
 def kill(folder, kills, seed, model):

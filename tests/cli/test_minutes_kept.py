@@ -6,15 +6,15 @@ import sys
 import time
 
 import pytest
+from small_texts import MEETING
 
-LINES = "the cat sat on the mat\nthe dog sat on the log\na cat and a dog met\n"
 SECONDS = 15.0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["lstm", "transformer", "window", "auto"])
 def test_a_command_ends_on_time(tmp_path, model):
-    (tmp_path / "text.txt").write_text(LINES * 3000)
+    (tmp_path / "text.txt").write_text(MEETING * 3000)
     command = [sys.executable, "-m", "nextword", "train", "text.txt", "--model", model, "--out", "run"]
     began = time.monotonic()
     done = subprocess.run(

@@ -1,14 +1,15 @@
 """The order of fsync and rename of whole trainings, as the system saw it: what a loss of power leaves.
 
-Where strace is missing or may not trace, tests/core/test_checkpoints.py holds the order of our own calls.
+Where strace is missing or may not trace, tests/store/test_checkpoints.py holds the order of our own calls.
 """
 
 import os
 
 import pytest
 import traces
+from small_texts import LINES
 
-TEXT = "the cat sat on the mat\nthe dog sat on the log\n" * 20
+TEXT = LINES * 20
 LSTM = [
     "train", "t.txt", "--model", "lstm", "--tokenizer", "characters", "--set", "model.hidden=8",
     "--set", "model.layers=1", "--set", "train.steps=8", "--set", "train.save_every=2",

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from nextword.core import config
 from nextword.core.errors import ConfigError
 from nextword.core.settings import Settings
-from nextword.core.sizes import parse_size, show_size
+from nextword.core.sizes import parse_size
 
 
 class Model(Settings):
@@ -155,18 +155,3 @@ def test_bad_toml_names_the_file_and_the_line(tmp_path):
         config.read_toml(recipe)
     with pytest.raises(ConfigError, match=r"x\.toml is not valid TOML"):
         config.parse_toml("a = ", "x.toml")
-
-
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [("500M", 500_000_000), ("1.5 GB", 1_500_000_000), ("1Gi", 2**30), ("300000", 300_000), ("2k", 2000)],
-)
-def test_size_is_read_as_people_write_it(text, count):
-    assert parse_size(text) == count
-
-
-@pytest.mark.parametrize(
-    ("count", "text"), [(0, "0 bytes"), (999, "999 bytes"), (12_300_000, "12.3 MB"), (5e15, "5e+03 TB")]
-)
-def test_size_is_shown_with_its_unit(count, text):
-    assert show_size(count) == text

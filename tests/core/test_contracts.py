@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
-from nextword.core.contracts import context_of, deterministic, is_probability, refuse_source
+from nextword.core.contracts import (
+    END,
+    START,
+    UNKNOWN,
+    context_of,
+    deterministic,
+    is_probability,
+    never_next,
+    refuse_source,
+)
 from nextword.core.errors import ConfigError
+from nextword.mixtures.recent import RecentSettings, RecentWords
+from nextword.ngram.smoothing.estimate import predictable
 
 
 class Silent:
@@ -50,3 +62,16 @@ def test_a_source_is_refused_in_one_sentence_and_none_is_not():
     refuse_source(None)
     with pytest.raises(ConfigError, match="reads none; leave it out"):
         refuse_source([3, 4])
+
+
+def test_start_never_comes_next_and_unknown_only_in_an_open_vocabulary() -> None:
+    assert set(never_next(closed=False)) == {START}
+    assert set(never_next(closed=True)) == {START, UNKNOWN}
+    assert END not in never_next(closed=True)
+
+
+def test_counts_and_memories_mask_the_same_ids() -> None:
+    for closed in (False, True):
+        first_V = RecentWords(RecentSettings(), 6, closed).even_V
+        np.testing.assert_array_equal(first_V > 0, predictable(6, closed))
+        np.testing.assert_array_equal(np.flatnonzero(first_V == 0), sorted(never_next(closed)))

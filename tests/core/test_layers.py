@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
-ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "nextword").rglob("*.py"))
 
 

@@ -7,15 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from written_files import write
 
 from nextword.core.events import Done, Progress, Stage
 from nextword.data import check as module
 from nextword.data.check import check, checking, unseen_curve
-
-
-def write(path: Path, content: str | bytes) -> Path:
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 def test_lines_words_types_and_repeats_are_counted(tmp_path: Path) -> None:

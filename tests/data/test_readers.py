@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from written_files import write
 
 from nextword.data import paths, plain, readers
 from nextword.data.paths import resolve, same_file
@@ -25,11 +26,6 @@ TEXT = "the cat\nsat \u00a0on\n\n日本語 mat"
 
 def texts(path: Any, **values: Any) -> list[str]:
     return [block.data.decode() for block in read(path, DataSettings(**values))]
-
-
-def write(path: Path, content: str | bytes) -> Path:
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from nextword.cli.app import app
 from nextword.core import catalog
 from nextword.runs.settings import plan
 
-ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = sorted(path.parent.name for path in (ROOT / "nextword").glob("*/__init__.py"))
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -23,8 +23,7 @@ def test_links_and_files_that_are_named_are_there(document):
             assert (document.parent / link).exists(), link
     for name in re.findall(r"`((?:tests|configs)/[\w/.-]+)`", text):
         assert (ROOT / name).exists(), name
-    folders = "core|system|text|data|ngram|blocks|models|train|evaluate|decode|bench|lab"
-    for name in re.findall(rf"`((?:{folders})/[\w/.]+\.py)`", text):
+    for name in re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w/.]+\.py)`", text):
         assert (ROOT / "nextword" / name).exists(), name
 
 
@@ -47,6 +46,18 @@ def test_the_readme_has_the_two_commands_and_every_smoothing():
 def test_every_experiment_is_in_the_lectures_map():
     text = (ROOT / "docs" / "lectures.md").read_text()
     assert all(f"`{name}`" in text for name in catalog.names("lab"))
+
+
+def test_every_path_of_the_lectures_map_exists():
+    """Its columns "code" and "tests" hold a path and nothing else between backticks."""
+    rows = [
+        line for line in (ROOT / "docs" / "lectures.md").read_text().split("\n") if line.startswith("| L")
+    ]
+    paths = [name for row in rows for name in re.findall(r"`([\w/]+\.(?:py|toml))`", row)]
+    assert len(paths) > 2 * len(rows)
+    for name in paths:
+        folder = ROOT if name.startswith(("tests/", "configs/")) else ROOT / "nextword"
+        assert (folder / name).is_file(), name
 
 
 def test_the_picture_of_the_report_is_small():

@@ -1,12 +1,11 @@
 """A verb is one file of its name in ``cli``, in ``api`` and in ``docs``, and its page lists its options."""
 
 import keyword
-from pathlib import Path
 
 import option_tables
 import pytest
+from places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 VERBS = sorted(option_tables.commands())
 
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
+from places import ROOT
 
 # Parts that are not rewritten yet. Remove a part when its prose is done; in the end this is empty.
 NOT_YET = {

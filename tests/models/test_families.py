@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from families import NEURAL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joined_rows import check_joined, states_after
+from small_texts import SENTENCES
 from table_models import make_table_model
 
 from nextword.core import catalog
 from nextword.core.contracts import END, START, UNKNOWN, Block, Carrier, LanguageModel
 from nextword.core.errors import ConfigError, DamagedError
-from nextword.core.family import NetworkFamily
 from nextword.evaluation.compress import compressor as packing
 from nextword.evaluation.lm.perplexity import evaluate
 from nextword.mixtures.mixture import Mixture
@@ -35,8 +36,7 @@ torch.set_num_threads(1)
 WORDS, PAD = 30, 29  # the last word is never read: pads are filled with it
 TOLERANCE = 1e-5
 SMALL = {"layers": 2, "hidden": 16, "embedding": 12, "context": 10}
-FAMILIES = [name for name in catalog.names("model") if isinstance(catalog.find("model", name), NetworkFamily)]
-every_family = pytest.mark.parametrize("name", FAMILIES)
+every_family = pytest.mark.parametrize("name", NEURAL)
 
 
 def _settings(name: str, **given: Any) -> Any:
@@ -70,7 +70,7 @@ def _by_steps(model: LanguageModel, ids_BT: np.ndarray, state: Any = None) -> to
 
 
 def test_all_neural_families_of_the_lectures_are_there():
-    assert {"window", "rnn", "lstm", "gru", "gru-torch", "mingru", "transformer"} <= set(FAMILIES)
+    assert {"window", "rnn", "lstm", "gru", "gru-torch", "mingru", "transformer"} <= set(NEURAL)
 
 
 @every_family
@@ -164,7 +164,7 @@ def test_rows_are_reordered_repeated_and_dropped(name):
 @functools.cache
 def _any_model(name: str) -> LanguageModel:
     """A small model of every family of the catalog; a new family that is not neural needs a line here."""
-    if name in FAMILIES:
+    if name in NEURAL:
         return _model(name)
     lines = [[START, *np.random.default_rng(i).integers(3, 12, 9), END] for i in range(30)]
     ids = np.concatenate(lines).astype(np.int32)
@@ -305,7 +305,7 @@ def test_a_bidirectional_language_model_is_refused(name):
             _settings(name, bidirectional=True)
 
 
-TEXT = ("the cat sat on the mat .\nthe dog saw the cat\n\na dog ran and ran .\n" * 9).encode()
+TEXT = (SENTENCES * 9).encode()
 
 
 def _compressible(name: str, tokenizer: Any) -> NeuralLanguageModel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from event_streams import notes_of, until_done
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packed_texts import VOCABULARY, pack, texts, zipf_text
@@ -158,10 +159,9 @@ def test_infinite_eps_of_the_unigrams_is_the_same_for_every_word(text):
 
 
 def test_a_text_too_small_for_discounts_says_so_and_sums_to_one():
-    *events, done = estimation.fit(pack([[3, 3, 3]]), VOCABULARY, NgramSettings(order=3))
-    notes = [event.message for event in events if hasattr(event, "message")]
-    assert any("too small or too regular" in note for note in notes)
-    assert after(done.result, [3, 3]).sum() == pytest.approx(1)
+    model, events = until_done(estimation.fit(pack([[3, 3, 3]]), VOCABULARY, NgramSettings(order=3)))
+    assert any("too small or too regular" in note for note in notes_of(events))
+    assert after(model, [3, 3]).sum() == pytest.approx(1)
 
 
 @settings(max_examples=20)

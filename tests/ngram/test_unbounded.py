@@ -7,13 +7,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from event_streams import result_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joined_rows import check_joined, states_after
+from packed_texts import pack
 
 from nextword.core.contracts import END, START, LanguageModel, PackedScorer
 from nextword.core.errors import ConfigError, DamagedError, NextwordError
-from nextword.core.events import Done
 from nextword.core.family import Budget, Family
 from nextword.ngram import unbounded
 from nextword.ngram.unbounded import FAMILY, UnboundedSettings
@@ -32,10 +33,6 @@ choices = st.builds(
     UnboundedSettings, smoothing=st.sampled_from(SMOOTHINGS), backoff_levels=st.integers(1, 4),
     discount=st.sampled_from([0.0, 0.6]),
 )  # fmt: skip
-
-
-def pack(sentences):
-    return np.array([w for s in sentences for w in (START, *s, END)], dtype=np.int32)
 
 
 def build(sentences, **given):
@@ -233,9 +230,7 @@ tokenizer = SimpleNamespace(vocab_size=V, closed=False)
 
 def fitted(chosen=None, memory=0):
     ids = pack([[3, 4], [3, 5, 4]])
-    *_, last = FAMILY.fit(ids, tokenizer, chosen or UnboundedSettings(), Budget(memory=memory))
-    assert isinstance(last, Done)
-    return last.result
+    return result_of(FAMILY.fit(ids, tokenizer, chosen or UnboundedSettings(), Budget(memory=memory)))
 
 
 def saved(path, model):

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from killing import child, ended, weights
+from small_texts import LINES
 
 from nextword.core import catalog
 from nextword.store.checkpoints import find_last
@@ -79,7 +80,7 @@ def main(place: Path) -> dict[str, Any]:
     """Every scene in a folder of its own."""
     torch.set_num_threads(1)
     catalog.find("model", MODEL)
-    text = "the cat sat on the mat\nthe dog sat on the log\n" * 20
+    text = LINES * 20
     found: dict[str, Any] = {}
     for scene in (two_signals, two_trainers, no_memory):
         folder = place / scene.__name__

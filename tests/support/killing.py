@@ -19,6 +19,7 @@ from pathlib import Path
 
 import safetensors.torch  # noqa: F401 - loaded before the first fork
 import torch
+from small_texts import LINES
 
 from nextword.api import train  # noqa: F401
 from nextword.cli.main import run as run_command
@@ -75,7 +76,7 @@ def main(folder: Path, kills: int, seed: int, model: str) -> dict[str, object]:
     """Kill and go on, so many times."""
     torch.set_num_threads(1)
     catalog.find("model", model)
-    (folder / "t.txt").write_text("the cat sat on the mat\nthe dog sat on the log\n" * 20)
+    (folder / "t.txt").write_text(LINES * 20)
     log, chance = folder / "log", random.Random(seed)
     began = time.monotonic()
     assert ended(child(folder, model, "whole", log)) == 0, log.read_text()

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import typer.main
+from places import ROOT
 
 from nextword.cli.app import app
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = ROOT / "docs"
 BLOCK = re.compile(r"<!-- options -->\n.*?<!-- end of options -->\n", re.DOTALL)
 
 

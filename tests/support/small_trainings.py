@@ -7,14 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from event_streams import notes_of, until_done
+from small_texts import TWO_DOCUMENTS
+
 from nextword.api.train import Order, run
 from nextword.core import catalog
 from nextword.core.errors import NextwordError
-from nextword.core.events import Done, Event, Note
-from nextword.core.family import NetworkFamily
+from nextword.core.events import Event
 
-NEURAL = [name for name in catalog.names("model") if isinstance(catalog.find("model", name), NetworkFamily)]
-TEXT = "the cat sat on the mat\nthe dog sat on the log\n\na cat and a dog\n" * 15
+TEXT = TWO_DOCUMENTS * 15
 SMALL = {
     "model.hidden": 16, "train.steps": 14, "train.batch": 4, "train.length": 8, "train.threads": 1,
     "train.valid_every": 3, "train.log_every": 1,
@@ -49,14 +50,8 @@ def killed_after(step: int, asked: Order, out: Path, **how: Any) -> None:
 
 def finished(asked: Order, out: Path | None, **how: Any) -> tuple[Any, list[str]]:
     """The run, and what was said."""
-    *events, done = run(asked, out, **how)
-    assert isinstance(done, Done)
-    return done.result, notes_of(events)
-
-
-def notes_of(events: list[Event]) -> list[str]:
-    """What was said."""
-    return [event.message for event in events if isinstance(event, Note)]
+    made, events = until_done(run(asked, out, **how))
+    return made, notes_of(events)
 
 
 def files(out: Path) -> list[Any]:

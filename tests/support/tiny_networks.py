@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from nextword.blocks import states
 from nextword.blocks.heads import SoftmaxHead
+from nextword.blocks.randomness import seeded
 from nextword.models.family import NeuralFamily, NeuralSettings
 from nextword.models.network import Network
 
@@ -53,6 +54,21 @@ class TinyBigram(Network):
 
     def read(self, ids_BT: Tensor, state, lengths_B=None):
         return self.embedding(ids_BT), state
+
+
+class NoBatches:
+    """A job's batches where a test gives its own."""
+
+    per_epoch, tokens = 1, 0
+
+    def batches(self, epoch, start=0):
+        return iter(())
+
+
+def make_rnn(seed: int = 0, **about) -> TinyRNN:
+    """Make a TinyRNN whose weights follow from a seed."""
+    with seeded(torch.device("cpu"), seed):
+        return TinyRNN(**about)
 
 
 def _tiny(settings, vocab_size, closed):

@@ -1,12 +1,14 @@
 """Files written whole or not at all."""
 
+import errno
 import os
 import threading
 from pathlib import Path
 
 import pytest
+from run_folders import fail_with
 
-from nextword.system.atomic import remove_leftovers, write_atomically, writing
+from nextword.system.atomic import fsync_folder, remove_leftovers, write_atomically, writing
 
 
 def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
@@ -99,3 +101,9 @@ def test_leftovers_of_a_killed_writer_are_removed_and_other_files_stay(tmp_path:
         (tmp_path / name).write_bytes(b"x")
     remove_leftovers(tmp_path / "out")
     assert sorted(os.listdir(tmp_path)) == [".out2.tmp-1-ab", "out"]
+
+
+def test_a_folder_that_cannot_be_synced_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", fail_with(errno.EIO))
+    with pytest.raises(OSError, match="Input/output error"):
+        fsync_folder(tmp_path)

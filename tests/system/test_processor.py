@@ -8,15 +8,16 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from places import SUPPORT
+from small_texts import LINES
 
 from nextword.api import doctor
 from nextword.system import processor, products
 from nextword.system.processor import LIMIT, Processor, find_out, known, read_answer
 
-BAD = Path(__file__).parents[1] / "support" / "bad_processor"
+BAD = SUPPORT / "bad_processor"
 FORKS = hasattr(os, "fork")
 RATIOS = {"linear 128": 1.9, "linear 512": 2.0, "lstm 128": 1.5, "lstm 512": 1.3}
 FINE = {"limit": "", "reached": "end", "signal": 0, "missing": "", "ratios": RATIOS}
@@ -229,7 +230,7 @@ def command(*arguments, cwd):
 @pytest.mark.skipif(not FORKS, reason="attempts are forked")
 def test_training_on_a_processor_that_crashes_ends_well_and_tells_it_once(fresh, tmp_path, monkeypatch):
     crash(monkeypatch, "amx")
-    (tmp_path / "t.txt").write_text("the cat sat on the mat\nthe dog sat on the log\n" * 20)
+    (tmp_path / "t.txt").write_text(LINES * 20)
     first = command("train", "t.txt", "--model", "lstm", *SMALL, "--out", "one", cwd=tmp_path)
     assert first.returncode == 0, first.stderr
     again = command("train", "t.txt", "--model", "lstm", *SMALL, "--out", "two", cwd=tmp_path)

@@ -107,3 +107,11 @@ def test_short_slices_are_not_asked_for_elsewhere(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     assert threads.ask_for_short_slices() is False
     assert os.getpriority(os.PRIO_PROCESS, 0) >= -20
+
+
+def test_threads_are_set_and_set_back():
+    before = torch.get_num_threads()
+    with threads.using(1) as used:
+        assert used == torch.get_num_threads() == 1
+    assert torch.get_num_threads() == before
+    assert threads.allowed() >= 1

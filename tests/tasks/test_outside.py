@@ -9,12 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
+from places import SUPPORT
 
 import nextword
 from nextword.cli import main
 from nextword.core import catalog
 
-OUTSIDE = Path(__file__).parents[1] / "support" / "outside"
+OUTSIDE = SUPPORT / "outside"
 LINES = "".join(f"{'ab' * (n % 5 + 1)}c\tearly\n{'xyz' * (n % 4 + 1)}w\tlate\n" for n in range(60))
 
 

@@ -7,10 +7,10 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenized_texts import cut, join
 
 from nextword.core.contracts import END, START, UNKNOWN, Block, Tokenizer
 from nextword.core.errors import FormatError
@@ -34,30 +34,6 @@ def make(kind: str, unit: Any) -> Any:
     return ByteTokenizer(unit) if kind == "bytes" else characters(unit=unit)
 
 
-def join(tokenizer: Any, data: bytes) -> tuple[bytes, float, list[int]]:
-    joiner, out, nats, ids = tokenizer.joiner(), b"", 0.0, []
-    joiner.begin()
-    for index, symbols in tokenizer.split(data):
-        ids.append(index)
-        asking, waiting = joiner.push(index), list(symbols)
-        try:
-            expected = next(asking)
-            while True:
-                p, symbol = waiting.pop(0)
-                assert np.array_equal(p, expected)
-                nats -= math.log(p[symbol])
-                expected = asking.send(symbol)
-        except StopIteration as stop:
-            out += stop.value
-        assert not waiting
-    return out[: len(data)], nats, ids
-
-
-def blocks_of(data: bytes, places: list[int]) -> list[Block]:
-    ends = sorted({min(place, len(data)) for place in places} | {len(data)})
-    return [Block(data[a:b], b == len(data)) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
-
-
 @given(TEXTS, UNITS, st.sampled_from(["bytes", "characters"]), st.lists(st.integers(0, 60), max_size=5))
 def test_every_text_is_given_back_and_costs_what_was_said(
     text: str, unit: Any, kind: str, places: Any
@@ -66,7 +42,7 @@ def test_every_text_is_given_back_and_costs_what_was_said(
     assert isinstance(tokenizer, Tokenizer)
     assert tokenizer.can_code(data)
     back, nats, ids = join(tokenizer, data)
-    parts = list(tokenizer.encode_blocks(blocks_of(data, places), costs=True))
+    parts = list(tokenizer.encode_blocks(cut(data, places), costs=True))
     found = [int(i) for part in parts for i in part.ids]
     assert back == data
     assert [i for i in found if i != START] == ids

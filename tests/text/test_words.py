@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenized_texts import all_ids, cut, join
 
-from nextword.core.contracts import END, START, UNKNOWN, Block, Encoded, Tokenizer
+from nextword.core.contracts import END, START, UNKNOWN, Block, Tokenizer
 from nextword.core.errors import DataError
 from nextword.text import chunks
 from nextword.text.files import load_tokenizer
@@ -29,40 +29,6 @@ UNITS = st.sampled_from(["line", "document"])
 
 def fitted(data: bytes, unit: Any = "line", **settings: Any) -> WordTokenizer:
     return WordTokenizer.fit([Block(data, True)], TextSettings(**settings), unit)
-
-
-def all_ids(parts: Iterator[Encoded]) -> list[int]:
-    return [int(i) for part in parts for i in part.ids]
-
-
-def cut(data: bytes, places: list[int]) -> list[Block]:
-    """The data as blocks that end anywhere."""
-    ends = sorted({min(p, len(data)) for p in places} | {len(data)})
-    starts = [0, *ends[:-1]]
-    return [Block(data[a:b], b == len(data)) for a, b in zip(starts, ends, strict=True)]
-
-
-def join(tokenizer: Any, data: bytes) -> tuple[bytes, float, list[int]]:
-    """Split a file and join it again, as the compressor does; also the cost of the side symbols."""
-    joiner, out, nats, ids = tokenizer.joiner(), b"", 0.0, []
-    joiner.begin()
-    for index, symbols in tokenizer.split(data):
-        ids.append(index)
-        asking, waiting = joiner.push(index), list(symbols)
-        try:
-            expected = next(asking)
-            while True:
-                p, symbol = waiting.pop(0)
-                assert np.array_equal(p, expected)
-                assert p.dtype == np.float64
-                assert math.isclose(p.sum(), 1.0, abs_tol=1e-9)
-                nats -= math.log(p[symbol])
-                expected = asking.send(symbol)
-        except StopIteration as stop:
-            out += stop.value
-        assert not waiting
-    assert len(out) - len(data) in (0, 1)
-    return out[: len(data)], nats, ids
 
 
 def test_words_get_ids_in_the_order_of_their_first_occurrence() -> None:
@@ -228,3 +194,9 @@ def test_the_decoder_joins_words_by_one_space() -> None:
     decoder = fitted(b"a b").decoder()
     assert [decoder.push(i) for i in (START, 3, 4, UNKNOWN, END)] == ["", "a", " b", " <unk>", ""]
     assert decoder.flush() == ""
+
+
+@pytest.mark.parametrize("words", [["a", "a"], ["a b"], [""]])
+def test_words_that_are_none_are_refused(words: list[str]) -> None:
+    with pytest.raises(DataError):
+        WordTokenizer.from_words(words)

@@ -1,0 +1,18 @@
+"""The page of a comparison: every picture is there, and every word is escaped."""
+
+from __future__ import annotations
+
+import re
+
+from nextword.comparison.report import page
+
+
+def test_the_page_has_every_picture_and_escapes_every_word(found):
+    text = page(found, None, "trained on x").html()
+    for part in ("How they learn", "What it costs", "The same sentences", "What the models write", "Welch"):
+        assert part in text
+    assert "&lt;b&gt;" in text
+    assert "世界" in text
+    assert "<i>" not in text
+    assert not re.search(r"(src|href)\s*=|url\(|@import|<script", text)
+    assert "0.30 ngram + 0.70 lstm." in text

@@ -1,0 +1,12 @@
+"""The forecast of a count model grows with the text."""
+
+from dataclasses import astuple
+
+from nextword.core import catalog
+from nextword.runs.settings import plan
+
+
+def test_estimate_grows_with_the_text():
+    family, settings = catalog.find("model", "ngram"), plan("ngram").model
+    small, large = (family.estimate(settings, size, "words") for size in (10**6, 10**9))
+    assert all(low < high for low, high in zip(astuple(small), astuple(large), strict=True))

@@ -1,0 +1,42 @@
+"""A saved run gives back all that was written, and damage is named."""
+
+import numpy as np
+import pytest
+from trained_runs import train as train_run
+
+from nextword.core.errors import DamagedError
+from nextword.runs import saved
+from nextword.runs.settings import plan
+from nextword.store.writing import new_run
+
+
+def test_saved_run_gives_back_settings_facts_metrics_and_numbers(two_documents, tmp_path):
+    settings = plan("ngram-absolute", sets={"model.order": 3})
+    made = train_run(two_documents, settings)
+    with new_run(tmp_path / "r") as folder:
+        saved.write(made, folder)
+    found = saved.load(tmp_path / "r", verify=True)
+    assert found.settings == made.settings
+    assert found.facts == made.facts
+    assert found.metrics == made.metrics
+    ids = np.array([[3, 4, 5, 2]])
+    assert np.array_equal(found.model.score(ids, np.array([4]))[0], made.model.score(ids, np.array([4]))[0])
+
+
+@pytest.mark.parametrize(
+    ("text_of_config", "words"),
+    [
+        ("x = ", "not valid TOML"),
+        ("name = 3\n", "does not name its family"),
+        ('family = "ngrm"\n', "unknown model 'ngrm'"),
+    ],
+)
+def test_configuration_that_cannot_be_is_a_damaged_run(text_of_config, words, two_documents, tmp_path):
+    settings = plan("ngram")
+    made = train_run(two_documents, settings)
+    with new_run(tmp_path / "r") as folder:
+        saved.write(made, folder)
+        (folder.path / "config.toml").write_text(text_of_config)
+        folder._records.pop("config.toml")  # so that the manifest fits the file
+    with pytest.raises(DamagedError, match=words):
+        saved.load(tmp_path / "r")
