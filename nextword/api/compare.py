@@ -43,7 +43,7 @@ def compare(
 
 
 def comparing(options: CompareOptions) -> Iterator[Event]:
-    """`compare` with its progress; the last event holds the comparison."""
+    """Run `compare` and yield its progress; the last event holds the comparison."""
     from nextword.comparison.compare import compare as run
     from nextword.comparison.setup import set_up
 

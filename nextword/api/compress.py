@@ -1,4 +1,4 @@
-"""``compress``: a file coded with a run, which proves that bits per byte means what it says."""
+"""``compress``: code a file with a run; the size shows that bits per byte is a real code length."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def compress_file(run: Opened | Name, file: str, out: str | None = None) -> dict
 
 
 def read_file(file: str) -> bytes:
-    """Read a whole file; one that cannot be read is named."""
+    """Read a whole file; the error names a file that cannot be read."""
     try:
         return Path(file).read_bytes()
     except OSError as error:
@@ -40,7 +40,7 @@ def read_file(file: str) -> bytes:
 
 
 def write_file(path: str, data: bytes) -> None:
-    """Write a file whole or not at all, in a folder that exists: a mistyped one is an error."""
+    """Write a file atomically, in a folder that exists: a mistyped one is an error."""
     try:
         write_atomically(path, data)
     except OSError as error:

@@ -47,6 +47,6 @@ def check_data(*files: str) -> CheckReport:
 
 
 def checking(files: Sequence[str], sets: Sequence[str] = ()) -> Iterator[Event]:
-    """`check_data` with its progress; the last event holds the report."""
+    """Run `check_data` and yield its progress; the last event holds the report."""
     built = config.build({"data": DataSettings}, config.parse_sets(sets))
     yield from check.checking(files, cast(DataSettings, built["data"]))

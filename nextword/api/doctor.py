@@ -45,7 +45,7 @@ def doctor(*runs: str | os.PathLike[str]) -> list[Finding]:
 
 
 def checking(names: Sequence[str] = ()) -> Iterator[Event]:
-    """`doctor` with its progress, as hashing large runs takes a while; the last event holds the findings."""
+    """Run `doctor` and yield its progress, since hashing takes a while; the last event holds the findings."""
     machine = read_machine()
     yield Stage("test the processor")
     found = [
@@ -194,7 +194,7 @@ def _needs() -> list[tuple[str, str, str | None]]:
 
 
 def _parts(number: str) -> tuple[int, ...]:
-    """2.13.0+cpu -> (2, 13, 0)."""
+    """Split a version into numbers: 2.13.0+cpu -> (2, 13, 0)."""
     return tuple(int(part) for part in re.findall(r"\d+", number.partition("+")[0])[:3])
 
 

@@ -30,7 +30,7 @@ def evaluating(
     sets: Mapping[str, Any] | Sequence[str] = (),
     dynamic: str | None = None,
 ) -> Iterator[Event]:
-    """`evaluate` with its progress; the last event holds the report. ``sets``: or ``key=value`` as typed."""
+    """Run `evaluate` and yield its progress; the last event holds the report. ``sets``: ``key=value``."""
     given = dict(sets) if isinstance(sets, Mapping) else config.parse_sets(sets)
     if dynamic is not None:
         given["dynamic.rule"] = dynamic

@@ -27,7 +27,7 @@ def export(run: Opened | Name, path: Name, to: str = "arpa") -> Path:
 
 
 def exporting(run: Opened | Name, to: str, path: Name) -> Iterator[Event]:
-    """`export` with its progress; the last event says what was written."""
+    """Run `export` and yield its progress; the last event says what was written."""
     if to not in FORMATS:
         raise ConfigError(catalog.unknown("export format", to, FORMATS))
     found = language_model(run)

@@ -34,7 +34,7 @@ def filtering(
     keep: str = "best",
     sets: Sequence[str] = (),
 ) -> Iterator[Event]:
-    """`filter` with its progress, to a file or a stream (default: standard output)."""
+    """Run `filter` and yield its progress; it writes to a file or a stream (default: standard output)."""
     given = {"filter.keep": keep} | config.parse_sets(sets)
     settings = cast(FilterSettings, config.build({"filter": FilterSettings}, given)["filter"])
     first = language_model(run)

@@ -25,7 +25,7 @@ def settings(asked: Mapping[str, Any], sets: Iterable[str] = ()) -> DecodeSettin
 
 
 def generate(run: Opened | Name, prompt: str = "", **asked: Any) -> Text | list[Text]:
-    """Continue a prompt; returns it with its continuation, or a list of several texts."""
+    """Continue a prompt; return it with its continuation, or a list of several texts."""
     chosen = settings(asked)
     texts = [_text(prompt, found, chosen) for found in collect(_tokens(run, prompt, chosen))]
     return texts[0] if len(texts) == 1 else texts

@@ -28,7 +28,7 @@ def import_(path: Name, out: Name | None = None, overwrite: bool = False) -> Run
 
 
 def importing(path: Name, out: Name | None = None, *, overwrite: bool = False) -> Iterator[Event]:
-    """`import_` with its progress; the last event holds the run."""
+    """Run `import_` and yield its progress; the last event holds the run."""
     began = time.perf_counter()
     target = default_name("ngram", os.fspath(path)) if out is None else out
     check_target(target, overwrite)

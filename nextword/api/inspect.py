@@ -26,7 +26,7 @@ class InspectOptions:
     """What the user asked `inspect` for."""
 
     what: tuple[str, ...] = ()  # probes by name; none: all that fit
-    text: str | None = None  # None: the run writes one itself; "-": standard input
+    text: str | None = None  # None: the run generates one; "-": standard input
     against: Opened | Name | None = None
     asked: Mapping[str, Any] | None = None  # settings of the probes
     sets: Iterable[str] = ()
@@ -48,7 +48,7 @@ def settings(asked: Mapping[str, Any], sets: Iterable[str] = ()) -> ProbeSetting
 
 
 def inspecting(run: Opened | Name, options: InspectOptions) -> Iterator[Event]:
-    """`inspect` with its progress; the last event holds a list of what was seen."""
+    """Run `inspect` and yield its progress; the last event holds a list of results."""
     chosen = settings(options.asked or {}, options.sets)
     _check(options, chosen)
     text = sys.stdin.read() if options.text == "-" else options.text
@@ -75,7 +75,7 @@ _PAIRED = ("gradients", "depth", "surprise")  # probes that compare two runs
 
 
 def _check(options: InspectOptions, chosen: ProbeSettings) -> None:
-    """Raise every mistake that shows before anything is loaded."""
+    """Raise every error that can be found before anything is loaded."""
     for name in options.what:
         catalog.find_path("probe", name)
         if options.against is not None and name not in _PAIRED:

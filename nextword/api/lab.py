@@ -18,7 +18,7 @@ def lab(
     out: str | os.PathLike[str] | None = None,
     quick: bool = False,
 ) -> Any:
-    """Run an experiment, or "all" of them; returns what it found. ``quick``: fewer steps and seeds."""
+    """Run an experiment, or "all" of them, and return the result. ``quick``: fewer steps and seeds."""
     return result_of(experimenting(name, run=run, out=out, quick=quick))
 
 
@@ -29,7 +29,7 @@ def experimenting(
     out: str | os.PathLike[str] | None = None,
     quick: bool = False,
 ) -> Iterator[Event]:
-    """`lab` with its progress; the last event holds the result."""
+    """Run `lab` and yield its progress; the last event holds the result."""
     from nextword.experiments import everything
 
     experiment: Any = everything.run_all if name == everything.NAME else catalog.find("lab", name)

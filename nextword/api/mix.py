@@ -45,7 +45,7 @@ def mix(
 ) -> Run:
     """Mix saved runs with weights tuned on a text and save the mixture in ``out`` (default: under ``runs/``).
 
-    Memories: ``cache`` (a neural cache of at most so many tokens), ``recent`` (the same without a network),
+    Memories: ``cache`` (a neural cache of at most this many tokens), ``recent`` (the same without a network),
     ``neighbours`` (a text in which the nearest neighbours are looked up).
     """
     memories = MemoryOptions(cache, recent, neighbours, dict(set or {}))
@@ -95,7 +95,7 @@ def mixing(
     overwrite: bool = False,
     memories: MemoryOptions | None = None,
 ) -> Iterator[Event]:
-    """`mix` with its progress; the last event holds the run."""
+    """Run `mix` and yield its progress; the last event holds the run."""
     memories = memories or MemoryOptions()
     if len(runs) < 2 and not memories:
         raise ConfigError(

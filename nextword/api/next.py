@@ -18,7 +18,7 @@ def next_tokens(run: Opened | Name, context: str = "", top: int | None = None) -
     if len(ids):
         state = found.model.score(ids[None], np.array([len(ids)]), state)[1]
     p_V = np.exp(as_numpy(found.model.next(state), np.float64)[0])
-    p_V[START] = -1.0  # last of all
+    p_V[START] = -1.0  # sorts last
     count = len(p_V) - 1 if top is None else min(max(0, top), len(p_V) - 1)
     likely = np.argpartition(-p_V, count - 1)[:count] if 0 < count < len(p_V) - 1 else np.arange(len(p_V))
     order = likely[np.lexsort((likely, -p_V[likely]))][:count]

@@ -1,4 +1,4 @@
-"""An opened run: the trained model and what can be said about it.
+"""An opened run: the trained model and what is known about it.
 
 Every verb takes one or the name of a saved one. `nextword.Run`, which has the verbs as its methods, is the
 same object one level up, so that verbs never import it.
@@ -35,13 +35,13 @@ class Opened:
 
     @property
     def model(self) -> LanguageModel:
-        """The model itself; on the contract of language models, where the task has such."""
+        """The model itself; a `LanguageModel` where the task has one."""
         model: LanguageModel = self.trained.model
         return model
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """Text to ids and back."""
+        """The tokenizer: text to ids and back."""
         return self.trained.tokenizer
 
     @property

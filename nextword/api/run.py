@@ -1,4 +1,4 @@
-"""`Run`: a trained model one can use; it scores, predicts, generates, evaluates, compresses and saves."""
+"""`Run`: a trained model that scores, predicts, generates, evaluates, compresses and saves."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Run(Opened):
         return prediction.next_tokens(self, context, top)
 
     def generate(self, prompt: str = "", **settings: Any) -> Text | list[Text]:
-        """Continue the prompt; returns a list if ``samples`` or ``n_best`` ask for several texts.
+        """Continue the prompt; return a list if ``samples`` or ``n_best`` ask for several texts.
 
         Settings are those of `nextword generate`: decode, max_tokens, temperature, top_k, top_p, seed, …
         """
@@ -75,13 +75,13 @@ class Run(Opened):
         return decompress.decompress(self, data, source)
 
     def save(self, path: Name, overwrite: bool = False) -> Run:
-        """Write the run folder, whole or not at all; returns the saved run."""
+        """Write the run folder atomically and return the saved run."""
         with new_run(path, overwrite=overwrite) as folder:
             saved.write(self.trained, folder)
         return load(path)
 
     def inspect(self, what: str, text: str | None = None, **asked: Any) -> ProbeResult:
-        """Look inside: named arrays, and pictures; `nextword list probe` names what can be seen."""
+        """Look inside: named arrays and pictures; `nextword list probe` lists the probes."""
         from nextword.api import inspect as inspecting
 
         return inspecting.inspect(self, what, text, **asked)

@@ -115,7 +115,7 @@ def _values(score: LineScore, options: ScoreOptions) -> dict[str, Any]:
 
 
 def _tsv_rows(score: LineScore, options: ScoreOptions) -> Iterator[str]:
-    if options.by == "line":  # the text comes last, so that tabs in it do no harm
+    if options.by == "line":  # the text comes last, so that a tab in it does no harm
         yield f"{score.logprob:.6f}\t{score.count}\t{score.unknown}\t{score.text}"
         return
     for number, token in enumerate(score.tokens, start=1):
@@ -127,7 +127,7 @@ def _json_rows(score: LineScore, options: ScoreOptions) -> Iterator[str]:
 
 
 def _null(values: dict[str, Any]) -> dict[str, Any]:
-    """Replace infinity, which JSON has not: the logarithm of a probability of 0 is null."""
+    """Replace infinity, which JSON lacks: the logarithm of a probability of 0 is null."""
     found: dict[str, Any] = {}
     for key, value in values.items():
         if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Activation functions: what bends a feature, element by element; the slot "activation".
+"""Activation functions, element by element; the slot "activation".
 
 Rows of the table [MAUSAM "Do Transformer Modifications Transfer Across Implementations and Applications?"];
 ReLU²: So et al. 2021. The names are the catalog's.
@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 
 class _SquaredReLU(torch.autograd.Function):
-    """max(0, u)² keeping one tensor instead of two, as its derivative is 2 max(0, u)."""
+    """Compute max(0, u)² and keep one tensor instead of two, as the derivative is 2 max(0, u)."""
 
     @staticmethod
     def forward(ctx: Any, u: Tensor) -> Tensor:
@@ -29,7 +29,7 @@ class _SquaredReLU(torch.autograd.Function):
 
 
 def relu2(u: Tensor) -> Tensor:
-    """max(0, u)²."""
+    """Compute max(0, u)²."""
     if u.requires_grad and torch.is_grad_enabled():
         squared: Tensor = _SquaredReLU.apply(u)  # type: ignore[no-untyped-call]
         return squared
@@ -37,50 +37,50 @@ def relu2(u: Tensor) -> Tensor:
 
 
 def relu(u: Tensor) -> Tensor:
-    """max(0, u)."""
+    """Compute max(0, u)."""
     return F.relu(u)
 
 
 def gelu(u: Tensor) -> Tensor:
-    """u Φ(u), with the exact distribution function Φ of the normal (Hendrycks & Gimpel 2016)."""
+    """Compute u Φ(u), with the exact distribution function Φ of the normal (Hendrycks & Gimpel 2016)."""
     return F.gelu(u)
 
 
 def gelu_tanh(u: Tensor) -> Tensor:
-    """½ u (1 + tanh(√(2/π) (u + 0.044715 u³))): the approximation that GPT-2 uses."""
+    """Compute ½ u (1 + tanh(√(2/π) (u + 0.044715 u³))), the approximation of GELU in GPT-2."""
     return F.gelu(u, approximate="tanh")
 
 
 def swish(u: Tensor) -> Tensor:
-    """u σ(u), also called SiLU."""
+    """Compute u σ(u), also called SiLU."""
     return F.silu(u)
 
 
 def elu(u: Tensor) -> Tensor:
-    """u above 0, exp(u) - 1 below."""
+    """Compute u above 0 and exp(u) - 1 below."""
     return F.elu(u)
 
 
 def selu(u: Tensor) -> Tensor:
-    """ELU scaled so that mean 0 and variance 1 stay (Klambauer et al. 2017)."""
+    """Compute ELU scaled so that mean 0 and variance 1 are preserved (Klambauer et al. 2017)."""
     return F.selu(u)
 
 
 def sigmoid(u: Tensor) -> Tensor:
-    """1 / (1 + exp(-u))."""
+    """Compute 1 / (1 + exp(-u))."""
     return torch.sigmoid(u)
 
 
 def softplus(u: Tensor) -> Tensor:
-    """log(1 + exp(u))."""
+    """Compute log(1 + exp(u))."""
     return F.softplus(u)
 
 
 def tanh(u: Tensor) -> Tensor:
-    """(exp(u) - exp(-u)) / (exp(u) + exp(-u))."""
+    """Compute (exp(u) - exp(-u)) / (exp(u) + exp(-u))."""
     return torch.tanh(u)
 
 
 def identity(u: Tensor) -> Tensor:
-    """u itself: no bend at all."""
+    """Return u itself, for a linear part."""
     return u

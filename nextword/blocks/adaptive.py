@@ -1,8 +1,8 @@
-"""Adaptive softmax: frequent words are predicted at once, rare ones by their cluster and then within it.
+"""Adaptive softmax: frequent tokens are predicted directly, rare ones by cluster and then within it.
 
-Grave et al. 2017. p(word) = p(cluster) p(word | cluster): an exact distribution over all words. Most text
-is written with a few thousand words, so that the large clusters are asked for in few places, and in fewer
-dimensions. The biases, which the paper leaves out, begin at the words' frequencies.
+Grave et al. 2017. p(token) = p(cluster) p(token | cluster): an exact distribution over all tokens. A few
+thousand tokens make up most of a text, so the large clusters are needed at few positions, and have fewer
+dimensions. The biases, which the paper leaves out, are initialized with the frequencies.
 """
 
 from __future__ import annotations
@@ -18,51 +18,51 @@ from torch.nn import functional as F
 from nextword.blocks.losses import linear_cross_entropy, linear_log_probs
 from nextword.blocks.roles import Role, Roles
 
-SHARES = (12, 3)  # the first 1/12 of the words are frequent, then come those up to 1/3, then the rest
-NARROWER = 4  # each cluster has so many times fewer dimensions than the one before
+SHARES = (12, 3)  # the first 1/12 of the tokens are frequent, then come those up to 1/3, then the rest
+NARROWER = 4  # each cluster has this many times fewer dimensions than the one before
 NARROWEST = 16
 
 Layer = tuple[Tensor | None, Tensor]
 
 
 def cutoffs_of(vocab_size: int) -> tuple[int, ...]:
-    """Where the clusters begin, by rank."""
+    """Return the ranks at which the clusters begin."""
     first = max(1, vocab_size // SHARES[0])
     return first, max(first + 1, vocab_size // SHARES[1])
 
 
 class _ByRank(torch.autograd.Function):
-    """Rows of a matrix in another order; the way back is one copy, where indexing first clears a matrix."""
+    """Reorder the rows of a matrix; backward is one copy, whereas indexing clears a matrix first."""
 
     @staticmethod
     def forward(ctx: Any, weight_VD: Tensor, order_V: Tensor, rank_V: Tensor) -> Tensor:
-        """Row i is row ``order_V[i]``; rows behind the words are left out."""
+        """Return a matrix whose row i is row ``order_V[i]``; rows after the tokens are left out."""
         ctx.save_for_backward(rank_V)
         ctx.behind = len(weight_VD) - len(order_V)
         return weight_VD.index_select(0, order_V)
 
     @staticmethod
     def backward(ctx: Any, grad_VD: Tensor) -> tuple[Tensor, None, None]:
-        """Every row goes back to its place."""
+        """Return every row to its place."""
         (rank_V,) = ctx.saved_tensors
         grad_VD = grad_VD.index_select(0, rank_V)
         return F.pad(grad_VD, (0, 0, 0, ctx.behind)) if ctx.behind else grad_VD, None, None
 
 
 class Words(Protocol):
-    """The vectors by which words are predicted, cluster by cluster; the frequent words are the first."""
+    """The vectors by which tokens are predicted, cluster by cluster; frequent tokens come first."""
 
     def layers(self, order_V: Tensor, rank_V: Tensor) -> list[Layer]:
-        """For each cluster: what features are multiplied by first (None: nothing), and the words' vectors."""
+        """Return for each cluster the projection of the features (None: none) and the tokens' vectors."""
         ...
 
     def scores(self, features_BD: Tensor, order_V: Tensor) -> Sequence[Tensor]:
-        """The score of every word of each cluster, without its bias."""
+        """Return the score of every token of each cluster, without its bias."""
         ...
 
 
 class OwnWords(nn.Module):
-    """Vectors of their own: as wide as the features for frequent words, narrower for rarer ones: U P x."""
+    """Vectors of their own: as wide as the features for frequent tokens, narrower for rare ones: U P x."""
 
     roles: ClassVar[Roles] = {"frequent_VD": Role.HEAD, "projects": Role.HEAD, "weights": Role.HEAD}
 
@@ -80,45 +80,45 @@ class OwnWords(nn.Module):
             nn.init.uniform_(self.weights[-1], -(inner**-0.5), inner**-0.5)
 
     def layers(self, order_V: Tensor, rank_V: Tensor) -> list[Layer]:
-        """They stand by rank already."""
+        """Return the weights as they are, since they are in order of rank."""
         return [(None, self.frequent_VD), *zip(self.projects, self.weights, strict=True)]
 
     def scores(self, features_BD: Tensor, order_V: Tensor) -> Sequence[Tensor]:
-        """U P x, cluster by cluster."""
+        """Compute U P x, cluster by cluster."""
         tails = zip(self.projects, self.weights, strict=True)
         first = F.linear(features_BD, self.frequent_VD)
         return [first, *(F.linear(F.linear(features_BD, p_DD), w_VD) for p_DD, w_VD in tails)]
 
 
 class TiedWords(nn.Module):
-    """The input embeddings in all their dimensions: a rare word needs no second vector to be learnt."""
+    """The input embeddings in all their dimensions: a rare token needs no second vector."""
 
     def __init__(self, embedding_VE: nn.Parameter, sizes: Sequence[int]) -> None:
         super().__init__()
         self.embedding_VE, self.sizes = embedding_VE, list(sizes)
 
     def layers(self, order_V: Tensor, rank_V: Tensor) -> list[Layer]:
-        """They are put in order of rank, all of them at once."""
+        """Sort all vectors by rank at once."""
         by_rank_VD: Tensor = _ByRank.apply(self.embedding_VE, order_V, rank_V)  # type: ignore[no-untyped-call]
         return [(None, rows_VD) for rows_VD in torch.split(by_rank_VD, self.sizes)]
 
     def scores(self, features_BD: Tensor, order_V: Tensor) -> Sequence[Tensor]:
-        """Scores are put in order of rank: for a few rows that is less to move than the vectors."""
+        """Sort the scores by rank: with few rows that moves less than sorting the vectors."""
         scores_BV = F.linear(features_BD, self.embedding_VE[: len(order_V)])
         return torch.split(scores_BV.index_select(-1, order_V), self.sizes, dim=-1)
 
 
 class AdaptiveHead(nn.Module):
-    """Clusters by frequency; ``rank_V`` says which place a word has among them.
+    """Clusters by frequency; ``rank_V`` holds the rank of every token.
 
-    Tied weights: all words are predicted by their input embeddings, which costs few operations, since rare
-    words are rare. Label smoothing spreads evenly over what each softmax chooses from. Forbidden words come
+    Tied weights: all tokens are predicted by their input embeddings, which costs few operations, since rare
+    tokens are rare. Label smoothing spreads evenly over what each softmax chooses from. Forbidden tokens come
     last.
     """
 
     roles: ClassVar[Roles] = {"cluster_CD": Role.HEAD, "bias_V": Role.BIAS, "tail_bias_V": Role.BIAS}
     rank_V: Tensor
-    order_V: Tensor  # the words by rank: the inverse of rank_V
+    order_V: Tensor  # the tokens by rank: the inverse of rank_V
     closed_V: Tensor
 
     def __init__(
@@ -147,7 +147,7 @@ class AdaptiveHead(nn.Module):
         self.register_buffer("order_V", torch.argsort(self.rank_V))
 
     def prepare(self, counts_V: Tensor) -> None:
-        """Order the words by frequency, and let every softmax begin at the frequencies in the text."""
+        """Order the tokens by frequency and initialize the biases with the frequencies of the text."""
         device = self.rank_V.device
         counts_V = counts_V.to("cpu", torch.float64) + 0.5
         counts_V[list(self.forbidden)] = 0.0
@@ -163,7 +163,7 @@ class AdaptiveHead(nn.Module):
                 bias_V.copy_(_log_shares(part).to(device))
 
     def log_probs(self, features_BD: Tensor) -> Tensor:
-        """log p of every word: log p(cluster) + log p(word | cluster)."""
+        """Return log p of every token: log p(cluster) + log p(token | cluster)."""
         frequent_BV, *tails = self._words.scores(features_BD, self.order_V)
         head_BV = torch.cat([frequent_BV, F.linear(features_BD, self.cluster_CD)], dim=-1) + self.bias_V
         head_BV = head_BV.float().log_softmax(dim=-1)
@@ -175,7 +175,7 @@ class AdaptiveHead(nn.Module):
         return torch.cat(parts, dim=-1)[:, self.rank_V]
 
     def score(self, features_ND: Tensor, ids_N: Tensor) -> Tensor:
-        """log p of these words, some rows at a time."""
+        """Return log p of these tokens, a few rows at a time."""
         (_, frequent_VD), *tails = self._words.layers(self.order_V, self.rank_V)
         rank_N, cluster_N = self._places(ids_N)
         weight_VD = torch.cat([frequent_VD, self.cluster_CD])
@@ -185,7 +185,7 @@ class AdaptiveHead(nn.Module):
         return logp_N
 
     def loss(self, features_ND: Tensor, targets_N: Tensor, smoothing: float = 0.0) -> Tensor:
-        """Σ -log p(target): all rows in the first softmax, and each rare word in its cluster's."""
+        """Compute Σ -log p(target): all rows in the first softmax, each rare token in its cluster's."""
         (_, frequent_VD), *tails = self._words.layers(self.order_V, self.rank_V)
         rank_N, cluster_N = self._places(targets_N)
         weight_VD, first_N = torch.cat([frequent_VD, self.cluster_CD]), self._first(rank_N, cluster_N)
@@ -200,35 +200,35 @@ class AdaptiveHead(nn.Module):
         return cast(Words, self.words)
 
     def _tail_biases(self) -> list[Tensor]:
-        """Of each cluster; a word that never comes has no chance."""
+        """Return the biases of each cluster; a token that never occurs has -inf."""
         *most, last_V = self.tail_bias_V
         return [*most, last_V + self.closed_V]
 
     def _inside(self, tails: list[Layer], i: int, features_MD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Input, weights and bias of the product within a cluster."""
+        """Return input, weights and bias of the product within a cluster."""
         project_DD, weight_VD = tails[i]
         x_MD = features_MD if project_DD is None else F.linear(features_MD, project_DD)
         return x_MD, weight_VD, self._tail_biases()[i]
 
     def _places(self, ids_N: Tensor) -> tuple[Tensor, Tensor]:
-        """The rank of each word, and its cluster; 0 is the frequent ones."""
+        """Return the rank of each token, and its cluster; 0 means the frequent tokens."""
         rank_N = self.rank_V[ids_N]
         edges = torch.tensor(self.cutoffs, device=rank_N.device)
         return rank_N, torch.bucketize(rank_N, edges, right=True)
 
     def _first(self, rank_N: Tensor, cluster_N: Tensor) -> Tensor:
-        """What the first softmax must say: the word, or its cluster."""
+        """Return the target of the first softmax: the token, or its cluster."""
         return torch.where(cluster_N == 0, rank_N, self.cutoffs[0] - 1 + cluster_N)
 
     def _within(self, rank_N: Tensor, cluster_N: Tensor) -> Iterator[tuple[Tensor, int, Tensor]]:
-        """The rows of each cluster that has some, its number, and the words' places in it."""
+        """Yield for each cluster that occurs its rows, its number and the tokens' places in it."""
         for i, begin in enumerate(self.cutoffs):
             rows_M = (cluster_N == i + 1).nonzero()[:, 0]
             if len(rows_M):
                 yield rows_M, i, rank_N[rows_M] - begin
 
     def _ranked(self, counts_V: Tensor) -> Tensor:
-        """The rank of every word: most frequent first, equal ones by number, forbidden ones last."""
+        """Return the rank of every token: most frequent first, ties by id, forbidden ones last."""
         counts_V = counts_V.clone()
         counts_V[list(self.forbidden)] = -1.0
         order_V = torch.argsort(counts_V, descending=True, stable=True)
@@ -238,6 +238,6 @@ class AdaptiveHead(nn.Module):
 
 
 def _log_shares(counts_V: Tensor) -> Tensor:
-    """log of each one's share; 0 where nothing was counted."""
+    """Return the log of each share; 0 where nothing was counted."""
     shares_V = counts_V / counts_V.sum()
     return torch.where(shares_V > 0, torch.log(shares_V), 0.0)

@@ -22,7 +22,7 @@ from nextword.core.errors import ConfigError
 
 
 class QKNorm(nn.Module):
-    """Queries and keys have root mean square 1, times a gain: scores cannot run away (Henry et al. 2020)."""
+    """Norm queries and keys to root mean square 1, times a gain: scores stay bounded (Henry et al. 2020)."""
 
     roles: ClassVar[Roles] = {"query_gain_K": Role.NORM, "key_gain_K": Role.NORM}
 
@@ -33,7 +33,7 @@ class QKNorm(nn.Module):
         self.key_gain_K = nn.Parameter(torch.ones(shape.head_size))
 
     def forward(self, x_BTNK: Tensor) -> Tensor:
-        """Query heads first, then key heads."""
+        """Norm the heads; query heads come first, then key heads."""
         kinds = (self.heads, x_BTNK.shape[2] - self.heads)
         gains = zip((self.query_gain_K, self.key_gain_K), kinds, strict=True)
         gain_NK = torch.cat([gain_K.expand(count, -1) for gain_K, count in gains])
@@ -41,18 +41,18 @@ class QKNorm(nn.Module):
 
 
 class NoQKNorm(nn.Module):
-    """Queries and keys as they are."""
+    """Leave queries and keys as they are."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
 
     def forward(self, x_BTNK: Tensor) -> Tensor:
-        """As they came."""
+        """Return the input."""
         return x_BTNK
 
 
 class Heads(nn.Module):
-    """What every attention has: Attention(Q, K, V) = softmax(Q Kᵀ / √K) V in N heads, and the way out.
+    """What every attention has: Attention(Q, K, V) = softmax(Q Kᵀ / √K) V in N heads, and the output matrix.
 
     M heads of keys and values serve N heads of queries, N / M each: M = N is multi-head attention,
     M = 1 multi-query. The products with Q, K and V and the softmax are in float32 even under bfloat16
@@ -67,7 +67,7 @@ class Heads(nn.Module):
         self.heads, self.kv_heads, self.head_size = shape.heads, shape.kv_heads, shape.head_size
 
     def split(self, projected_BTX: Tensor) -> Tensor:
-        """``x_BTNK``, heads of their own axis, in float32."""
+        """Return ``x_BTNK`` in float32, with an axis for the heads."""
         heads_BTNK = projected_BTX.view(*projected_BTX.shape[:-1], -1, self.head_size)
         return heads_BTNK.float() if heads_BTNK.dtype == torch.bfloat16 else heads_BTNK
 
@@ -79,7 +79,7 @@ class Heads(nn.Module):
         mask: Tensor | None,
         is_causal: bool = False,
     ) -> Tensor:
-        """softmax(Q Kᵀ / √K + mask) V; where the mask is Boolean, over the keys at which it is true."""
+        """Compute softmax(Q Kᵀ / √K + mask) V; a Boolean mask is true at the keys that are used."""
         if torch.is_autocast_enabled(q_BNTK.device.type):
             with torch.autocast(q_BNTK.device.type, enabled=False):
                 return self._weigh(q_BNTK, keys_BNSK, values_BNSK, mask, is_causal)
@@ -94,7 +94,7 @@ class Heads(nn.Module):
         )
 
     def leave(self, mixed_BNTK: Tensor) -> Tensor:
-        """All heads side by side, and out."""
+        """Concatenate all heads and apply the output matrix."""
         y_BTD: Tensor = self.out(mixed_BNTK.transpose(1, 2).flatten(2))
         return y_BTD
 
@@ -108,20 +108,20 @@ class Attention(Heads):
     def __init__(self, shape: Shape, position: NoPosition) -> None:
         super().__init__(shape)
         self.causal = shape.causal
-        self.position = (position,)  # in a tuple: its weights belong to the whole stack
+        self.position = (position,)  # in a tuple, because its weights belong to the whole stack
         self.norm = find("qk_norm", shape.qk_norm)(shape)
         self.from_x = nn.Linear(shape.width, (shape.heads + 2 * shape.kv_heads) * self.head_size, shape.bias)
         self.out = nn.Linear(shape.heads * self.head_size, shape.width, shape.bias)
 
     def start(self, batch: int, source: Source | None = None) -> KeysValues:
-        """No keys, no values."""
+        """Return an empty cache of keys and values."""
         none_BNSK = self.from_x.weight.new_zeros(batch, self.kv_heads, 0, self.head_size)
         return KeysValues(none_BNSK, none_BNSK)
 
     def forward(
         self, x_BTD: Tensor, state: KeysValues, reading: Reading, skip: int = 0
     ) -> tuple[Tensor, KeysValues]:
-        """What each token but the first ``skip`` takes from those it sees; keys and values of all."""
+        """Attend, for all tokens but the first ``skip``; return also the keys and values of all tokens."""
         q_BNTK, k_BNTK, v_BNTK = self._project(x_BTD, reading)
         state = KeysValues(reading.append(state.keys_BNSK, k_BNTK), reading.append(state.values_BNSK, v_BNTK))
         keys_BNSK, values_BNSK = (part[:, :, : reading.keys] for part in state)
@@ -129,7 +129,7 @@ class Attention(Heads):
         return self.leave(self.weigh(q_BNTK[:, :, skip:], keys_BNSK, values_BNSK, mask, is_causal)), state
 
     def explain(self, x_BTD: Tensor, reading: Reading) -> tuple[Tensor, Tensor]:
-        """``weights_BNTS`` of a pass from nothing, and the output they give: the plain twin of `forward`."""
+        """Return ``weights_BNTS`` without a past, and their output: the plain equivalent of `forward`."""
         q_BNTK, k_BNTK, v_BNTK = self._project(x_BTD, reading)
         shared = self.heads // self.kv_heads
         k_BNTK, v_BNTK = (part.repeat_interleave(shared, dim=1) for part in (k_BNTK, v_BNTK))
@@ -141,18 +141,18 @@ class Attention(Heads):
         return weights_BNTS, self.leave(weights_BNTS @ v_BNTK)
 
     def _project(self, x_BTD: Tensor, reading: Reading) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values; queries and keys are normed and turned together."""
+        """Return queries, keys and values; queries and keys are normed and rotated together."""
         qkv_BTXK = self.split(self.from_x(x_BTD))
         qk_BTNK, v_BTNK = torch.split(qkv_BTXK, [self.heads + self.kv_heads, self.kv_heads], dim=2)
         qk_BNTK = self.position[0].turn(self.norm(qk_BTNK), reading.places).transpose(1, 2)
         return qk_BNTK[:, : self.heads], qk_BNTK[:, self.heads :], v_BTNK.transpose(1, 2)
 
     def _seen(self, reading: Reading) -> Tensor | None:
-        """True where a token sees a key; None: everywhere."""
+        """Return True where a token sees a key; None: everywhere."""
         return reading.seen() if self.causal else reading.filled()
 
     def _mask(self, reading: Reading, skip: int) -> tuple[Tensor | None, bool]:
-        """What is added to the scores or which keys are seen, and whether that is the plain triangle."""
+        """Return what is added to the scores or which keys are seen, and whether the mask is causal."""
         bias = self.position[0].bias(reading.places, reading.keys)
         if bias is not None:
             seen = self._seen(reading)
@@ -165,7 +165,7 @@ class Attention(Heads):
 
 
 class SourceKeys(NamedTuple):
-    """Keys and values of what an encoder has read, and how many of each row are real."""
+    """Keys and values of an encoder's output, and how many of each row are real."""
 
     keys_BNSK: Tensor
     values_BNSK: Tensor
@@ -175,7 +175,7 @@ class SourceKeys(NamedTuple):
 class CrossAttention(Heads):
     """Queries from the stream, keys and values from a source, which is read once, in `start`.
 
-    "Encoder-decoder attention" (Vaswani et al. 2017). The state is what was made of the source, and stays.
+    "Encoder-decoder attention" (Vaswani et al. 2017). The state holds the source's keys and values.
     """
 
     def __init__(self, shape: Shape, position: NoPosition) -> None:
@@ -186,7 +186,7 @@ class CrossAttention(Heads):
         self.out = nn.Linear(shape.heads * self.head_size, shape.width, shape.bias)
 
     def start(self, batch: int, source: Source | None = None) -> SourceKeys:
-        """Keys and values of the whole source; without one there is nothing to look at."""
+        """Return keys and values of the whole source; raise an error without a source."""
         if source is None:
             raise ConfigError(
                 "cross-attention looks at a source, but this model reads none; choose a block without it"
@@ -197,7 +197,7 @@ class CrossAttention(Heads):
     def forward(
         self, x_BTD: Tensor, state: SourceKeys, reading: Reading, skip: int = 0
     ) -> tuple[Tensor, SourceKeys]:
-        """What each token but the first ``skip`` takes from the source."""
+        """Attend to the source, for all tokens but the first ``skip``."""
         keys_BNSK, values_BNSK, lengths_B = state
         q_BNTK = self.split(self.from_x(x_BTD[:, skip:])).transpose(1, 2)
         mask = real_slots(lengths_B, keys_BNSK.shape[2], x_BTD.device)

@@ -1,4 +1,4 @@
-"""One layer of a Transformer: mix over positions, then each position by itself; norms before or after.
+"""One layer of a Transformer: attention over positions, then a feed-forward part; norms before or after.
 
 "Transformer Decoder" [MAUSAM]; "Interspersing of Attention and MLP layers", "LayerNorms", "Residual
 connections" [MAUSAM "Transformers (2017) Made Many Changes at Once!"]. Pre-norm: Xiong et al. 2020.
@@ -16,7 +16,7 @@ from nextword.core.contracts import State
 
 
 def make_norm(shape: Shape) -> nn.Module:
-    """The norm that the shape names."""
+    """Return the norm that the shape names."""
     norm: nn.Module = find("norm", shape.norm)(shape.width, shape.bias, shape.norm_eps)
     return norm
 
@@ -33,12 +33,12 @@ class PreNorm(nn.Module):
         self.drop = nn.Dropout(shape.dropout) if shape.dropout else None
 
     def enter(self, stream: Tensor) -> Tensor:
-        """What the part reads."""
+        """Return the input of the part."""
         x_BTD: Tensor = self.norm(self.join.look(stream))
         return x_BTD
 
     def leave(self, stream: Tensor, y_BTD: Tensor) -> Tensor:
-        """The stream after the part."""
+        """Return the stream after the part."""
         joined: Tensor = self.join(stream, y_BTD if self.drop is None else self.drop(y_BTD))
         return joined
 
@@ -49,36 +49,36 @@ class PostNorm(PreNorm):
     ends_with_norm = False
 
     def enter(self, stream: Tensor) -> Tensor:
-        """The stream as it is."""
+        """Return the stream as it is."""
         x_BTD: Tensor = self.join.look(stream)
         return x_BTD
 
     def leave(self, stream: Tensor, y_BTD: Tensor) -> Tensor:
-        """Joined, then normed."""
+        """Join, then norm."""
         normed: Tensor = self.norm(super().leave(stream, y_BTD))
         return normed
 
 
 class Layer(nn.Module):
-    """What a stack is made of: it reads a stream and writes to it, with a state of its own.
+    """A layer of a stack, which reads a stream and writes to it, with a state of its own.
 
-    Made from the shape of its layer, which knows the index, and the positions of the stack.
+    It is built from the shape of its layer, which knows the index, and the positions of the stack.
     """
 
     def start(self, batch: int, source: Source | None = None) -> State:
-        """The state before any token; ``source``: what cross-attention looks at."""
+        """Return the state before any token; ``source``: what cross-attention attends to."""
         raise NotImplementedError
 
     def begin(self, x_BTD: Tensor) -> Tensor:
-        """The stream that a stack begins with, if this layer is its first."""
+        """Return the stream that a stack begins with, if this layer is its first."""
         return x_BTD
 
     def forward(self, stream: Tensor, state: State, reading: Reading, skip: int = 0) -> tuple[Tensor, State]:
-        """The stream after the layer, of all tokens but the first ``skip``, and the new state."""
+        """Return the stream after the layer, of all tokens but the first ``skip``, and the new state."""
         raise NotImplementedError
 
     def end(self, stream: Tensor) -> Tensor:
-        """What a stack gives of its stream, if this layer is its last."""
+        """Return the output of a stack from its stream, if this layer is its last."""
         return stream
 
 
@@ -94,22 +94,22 @@ class Block(Layer):
         self.ffn = find("ffn", shape.ffn)(shape)
 
     def start(self, batch: int, source: Source | None = None) -> State:
-        """The state of the mixer before any token."""
+        """Return the state of the mixer before any token."""
         return self.mixer.start(batch, source)
 
     def begin(self, x_BTD: Tensor) -> Tensor:
-        """As the join says."""
+        """Begin the stream as the join does."""
         stream: Tensor = self.around_mixer.join.begin(x_BTD)
         return stream
 
     def forward(self, stream: Tensor, state: State, reading: Reading, skip: int = 0) -> tuple[Tensor, State]:
-        """Both parts, each joined to the stream; of the first ``skip`` tokens only the state is wanted."""
+        """Apply both parts, each joined to the stream; the first ``skip`` tokens only update the state."""
         y_BTD, state = self.mixer(self.around_mixer.enter(stream), state, reading, skip)
         stream = self.around_mixer.leave(stream[:, skip:] if skip else stream, y_BTD)
         y_BTD = self.ffn(self.around_ffn.enter(stream))
         return self.around_ffn.leave(stream, y_BTD), state
 
     def end(self, stream: Tensor) -> Tensor:
-        """As the join says."""
+        """End the stream as the join does."""
         x_BTD: Tensor = self.around_ffn.join.end(stream)
         return x_BTD

@@ -1,8 +1,8 @@
-"""What attention remembers: keys and values of the words of the window, in buffers sized ahead.
+"""What attention remembers: keys and values of the tokens of the window, in buffers with spare room.
 
-Reading a word must not cost the reading of all words before it again. A state is never changed: a state
-that is the newest owner of its buffers writes behind what is there, which no older state looks at; any
-other copies first. The bookkeeping of one pass is a `Reading`, made once and used by all layers.
+Reading a token must not cost the reading of all tokens before it again. A state never changes: the state
+that owns its buffers appends to them, which no older state looks at; any other state copies them first. The
+bookkeeping of one forward pass is a `Reading`, made once and used by all layers.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-AHEAD = 64  # slots that a buffer has to spare when it is made, at least
+AHEAD = 64  # free slots of a new buffer, at least
 
 
 class KeysValues(NamedTuple):
-    """Of each word of a row's window, from the left; what stands behind a row's words is finite."""
+    """Keys and values of each token of a row's window, from the left; the slots behind them are finite."""
 
     keys_BNSK: Tensor
     values_BNSK: Tensor
 
 
 class Source(NamedTuple):
-    """What an encoder has read, for cross-attention: a feature for each place, and how many are real."""
+    """An encoder's output, for cross-attention: a feature for each position, and how many are real."""
 
     features_BSD: Tensor
     lengths_B: Tensor
 
 
 class Reading:
-    """One pass over new words: where they stand, which keys they see, whether buffers may be written.
+    """One forward pass over new tokens: their positions, the keys they see, whether buffers may be written.
 
-    ``before``: how many words each row's window holds already; ``lengths``: how many new ones are real;
+    ``before``: how many tokens each row's window holds already; ``lengths``: how many new ones are real;
     ``T``: how many columns are read. Rows whose numbers differ are written and masked one by one.
     """
 
@@ -55,14 +55,14 @@ class Reading:
         ends = [b + n for b, n in zip(before, lengths, strict=True)]
         self.keys = T if self.is_fresh else max(max(ends), 1)  # slots that are looked at
         self.room = min(context, max(self.keys + AHEAD, 2 * max(before)))
-        self.shared: dict[str, Tensor] = {}  # what one layer tells the next ones in this pass
+        self.shared: dict[str, Tensor] = {}  # what one layer passes to later ones in this pass
         self._seen: Tensor | None = None
         self._places: slice | Tensor | None = None
         self._slots: tuple[Tensor, Tensor, Tensor] | None = None
 
     @property
     def places(self) -> slice | Tensor:
-        """The positions of the new words: a slice where all rows agree, else ``positions_BT``."""
+        """Return the positions of the new tokens: a slice where all rows agree, else ``positions_BT``."""
         if self._places is None:
             if self.is_even:
                 self._places = slice(self.first, self.first + self.T)
@@ -74,16 +74,16 @@ class Reading:
 
     @property
     def is_causal(self) -> bool:
-        """Nothing was there before: the plain triangle, pads to the right of all that is real."""
+        """Tell whether there was nothing before: a plain causal mask, padding after all real tokens."""
         return self.is_fresh
 
     @property
     def mask(self) -> Tensor | None:
-        """Which keys are seen, where that is neither all of them nor the plain triangle."""
+        """Return which keys are seen, where that is neither all of them nor a plain causal mask."""
         return None if self.is_fresh or (self.is_even and self.T == 1) else self.seen()
 
     def seen(self) -> Tensor:
-        """True where a word sees a key: (T, S), or (B, 1, T, S) where rows differ."""
+        """Return True where a token sees a key: (T, S), or (B, 1, T, S) where rows differ."""
         if self._seen is None:
             S, places = torch.arange(self.keys, device=self.device), self.places
             if isinstance(places, slice):
@@ -93,17 +93,17 @@ class Reading:
         return self._seen
 
     def filled(self) -> Tensor | None:
-        """True where a slot holds a token, whoever looks at it: (B, 1, 1, S); None: all do."""
+        """Return True where a slot holds a token: (B, 1, 1, S); None: all do."""
         ends = [b + n for b, n in zip(self.before, self.lengths, strict=True)]
         return None if min(ends) == self.keys else real_slots(torch.tensor(ends), self.keys, self.device)
 
     def real(self) -> Tensor:
-        """``real_BT``: which columns are words."""
+        """Return ``real_BT``: which columns are tokens."""
         lengths_B = torch.tensor(self.lengths, device=self.device)
         return torch.arange(self.T, device=self.device) < lengths_B[:, None]
 
     def append(self, old_BNSK: Tensor, new_BNTK: Tensor) -> Tensor:
-        """A buffer with the new entries behind the old ones; only real words are written."""
+        """Append the new entries to a buffer; only real tokens are written."""
         if self.is_fresh:
             return new_BNTK
         if self.in_place and old_BNSK.shape[2] >= self.keys:
@@ -122,7 +122,7 @@ class Reading:
 
     @property
     def slots(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Row, column and slot of every real word."""
+        """Return row, column and slot of every real token."""
         if self._slots is None:
             rows, columns = self.real().nonzero(as_tuple=True)
             self._slots = rows, columns, torch.tensor(self.before, device=self.device)[rows] + columns
@@ -130,9 +130,9 @@ class Reading:
 
 
 def real_slots(lengths_B: Tensor, slots: int, device: torch.device) -> Tensor:
-    """Return True where a slot of a row is below the row's length: (B, 1, 1, S); a row of none looks at all.
+    """Return True where a slot of a row is below the row's length: (B, 1, 1, S); an empty row sees all slots.
 
-    A softmax over nothing is not a number, and what such a row gives is not looked at.
+    A softmax over nothing is NaN, and the output of an empty row is not used.
     """
     lengths_B = torch.where(lengths_B > 0, lengths_B, slots).to(device)
     return (torch.arange(slots, device=device) < lengths_B[:, None])[:, None, None]

@@ -23,7 +23,7 @@ Gates = dict[str, Tensor]
 class Cell(nn.Module):
     """What all cells have. A new cell needs `gates` and `forward`; its weights are made in ``__init__``.
 
-    The ways from the last state to the next are `Role.RECURRENT`: weight drop drops these.
+    The matrices from one state to the next have `Role.RECURRENT`: weight drop applies to these.
     """
 
     roles: ClassVar[Roles] = {}
@@ -34,15 +34,15 @@ class Cell(nn.Module):
         self.inputs, self.hidden = inputs, hidden
 
     def gates(self, x_BE: Tensor, state: CellState) -> Gates:
-        """Everything computed on the way to the next state, by its name on the slide."""
+        """Return everything computed on the way to the next state, by its name on the slide."""
         raise NotImplementedError
 
     def forward(self, x_BE: Tensor, state: CellState) -> CellState:
-        """Read one word in each row."""
+        """Read one token in each row: one step of the recurrence."""
         raise NotImplementedError
 
     def reset(self) -> None:
-        """New random weights: inputs keep their variance, the way from state to state keeps lengths."""
+        """Draw new random weights: Xavier for inputs, orthogonal from state to state."""
         for name, role in roles_of(self).items():
             weight = self.get_parameter(name)
             if role == Role.BIAS:
@@ -54,7 +54,7 @@ class Cell(nn.Module):
     def read(
         self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None = None
     ) -> tuple[Tensor, CellState]:
-        """Step by step over all positions: ``h_TBH`` and the state after each row's last real word."""
+        """Run the forward pass step by step: ``h_TBH`` and the state after each row's last real token."""
         outputs = []
         for t, x_BE in enumerate(x_TBE.unbind(0)):
             after = self(x_BE, state)
@@ -68,7 +68,7 @@ class Cell(nn.Module):
 
 
 class Activation(NamedTuple):
-    """A function of the vanilla RNN, and its slope told from its value; the slot "cell_activation"."""
+    """A function of the vanilla RNN, and its slope as a function of its value; the slot "cell_activation"."""
 
     value: Callable[[Tensor], Tensor]
     value_: Callable[[Tensor], Tensor]  # in place
@@ -94,19 +94,19 @@ class RNNCell(Cell):
         self.reset()
 
     def gates(self, x_BE: Tensor, state: CellState) -> Gates:
-        """It has none, only the sum before σ."""
+        """Return the sum before σ, as there are no gates."""
         (h_BH,) = state
         return {"sum": self.h_to_h(h_BH) + self.x_to_h(x_BE)}
 
     def forward(self, x_BE: Tensor, state: CellState) -> CellState:
-        """h(t) = σ(W_h h(t-1) + W_e e(t) + b_1)."""
+        """Compute h(t) = σ(W_h h(t-1) + W_e e(t) + b_1)."""
         return (self.activation.value(self.gates(x_BE, state)["sum"]),)
 
 
 class LSTMCell(Cell):
     """Long short-term memory (Hochreiter & Schmidhuber 1997). [IITD-2 "LSTM"]
 
-    The order i, f, c̃, o in the stacked matrices is the one of torch. The forget gate starts open (bias 1;
+    The order i, f, c̃, o in the stacked matrices is that of torch. The forget gate starts open (bias 1;
     Jozefowicz et al. 2015), so that a new network remembers.
     """
 
@@ -120,13 +120,13 @@ class LSTMCell(Cell):
         self.reset()
 
     def reset(self) -> None:
-        """As all cells, and the forget gate open."""
+        """Draw new weights as all cells do, and open the forget gate."""
         super().reset()
         with torch.no_grad():
             self.x_to_gates.bias[self.hidden : 2 * self.hidden] = 1.0
 
     def gates(self, x_BE: Tensor, state: CellState) -> Gates:
-        """input, forget, new content and output; 1 is open, 0 closed."""
+        """Return the gates input, forget and output, and the new content; 1 is open, 0 closed."""
         h_BH, _ = state
         i, f, new, o = (self.h_to_gates(h_BH) + self.x_to_gates(x_BE)).chunk(4, dim=-1)
         return {
@@ -137,7 +137,7 @@ class LSTMCell(Cell):
         }
 
     def forward(self, x_BE: Tensor, state: CellState) -> CellState:
-        """Forget something of the cell, write something new, read something out."""
+        """Compute c(t), partly forgotten and partly new, and the h(t) read from it."""
         gates = self.gates(x_BE, state)
         f, i, o, new = gates["forget"], gates["input"], gates["output"], gates["new"]
         c_BH = f * state[1] + i * new  # c(t) = f(t) ∘ c(t-1) + i(t) ∘ c̃(t)
@@ -161,7 +161,7 @@ class GRUCell(Cell):
         self.reset()
 
     def gates(self, x_BE: Tensor, state: CellState) -> Gates:
-        """update, reset and the new content."""
+        """Return the gates update and reset, and the new content."""
         (h_BH,) = state
         from_x_r, from_x_u, from_x_new = self.x_to_all(x_BE).chunk(3, dim=-1)
         from_h_r, from_h_u = self.h_to_gates(h_BH).chunk(2, dim=-1)
@@ -172,7 +172,7 @@ class GRUCell(Cell):
         return {"update": u, "reset": r, "new": new}
 
     def forward(self, x_BE: Tensor, state: CellState) -> CellState:
-        """h(t) = (1 - u(t)) ∘ h(t-1) + u(t) ∘ h̃(t)."""
+        """Compute h(t) = (1 - u(t)) ∘ h(t-1) + u(t) ∘ h̃(t)."""
         gates = self.gates(x_BE, state)
         return ((1 - gates["update"]) * state[0] + gates["update"] * gates["new"],)
 
@@ -189,7 +189,7 @@ class TorchGRUCell(Cell):
         self.reset()
 
     def gates(self, x_BE: Tensor, state: CellState) -> Gates:
-        """reset, keep (the library's z) and the new content."""
+        """Return the gates reset and keep (the library's z), and the new content."""
         from_x_r, from_x_z, from_x_n = self.x_to_gates(x_BE).chunk(3, dim=-1)
         from_h_r, from_h_z, from_h_n = self.h_to_gates(state[0]).chunk(3, dim=-1)
         r = torch.sigmoid(from_x_r + from_h_r)  # r = σ(W_ir x + b_ir + W_hr h + b_hr)
@@ -198,13 +198,13 @@ class TorchGRUCell(Cell):
         return {"reset": r, "keep": z, "new": n}
 
     def forward(self, x_BE: Tensor, state: CellState) -> CellState:
-        """h' = (1 - z) ∘ n + z ∘ h."""
+        """Compute h' = (1 - z) ∘ n + z ∘ h."""
         gates = self.gates(x_BE, state)
         return ((1 - gates["keep"]) * gates["new"] + gates["keep"] * state[0],)
 
 
 class MinGRUCell(Cell):
-    """The minimal GRU ("Were RNNs All We Needed?", Feng et al. 2024): its gate looks at the word alone.
+    """The minimal GRU ("Were RNNs All We Needed?", Feng et al. 2024): its gate depends on the token alone.
 
     So every position's gate is known at once, and the states follow by a scan. The new content is the paper's
     plain one, linear: its g keeps h positive for a scan in log space, which `blocks.scan` does without.
@@ -216,11 +216,11 @@ class MinGRUCell(Cell):
         self.reset()
 
     def gates(self, x_BE: Tensor, state: CellState) -> Gates:
-        """update and the new content."""
+        """Return the gate update and the new content."""
         z, new = self.x_to_all(x_BE).chunk(2, dim=-1)
         return {"update": torch.sigmoid(z), "new": new}  # z(t) = σ(W_z x(t)), h̃(t) = W_h x(t)
 
     def forward(self, x_BE: Tensor, state: CellState) -> CellState:
-        """h(t) = (1 - z(t)) ∘ h(t-1) + z(t) ∘ h̃(t)."""
+        """Compute h(t) = (1 - z(t)) ∘ h(t-1) + z(t) ∘ h̃(t)."""
         gates = self.gates(x_BE, state)
         return ((1 - gates["update"]) * state[0] + gates["update"] * gates["new"],)

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from nextword.blocks.roles import Role, Roles
 
-STD = 0.05  # of new vectors: small beside the weights, so that the first features are small too
+STD = 0.05  # of new vectors: small compared to the weights, so that the first features are small too
 
 
 class Embedding(nn.Module):
@@ -28,9 +28,9 @@ class Embedding(nn.Module):
         self.reset()
 
     def reset(self) -> None:
-        """New random vectors."""
+        """Draw new random vectors."""
         nn.init.normal_(self.weight_VE, std=self.std)
 
     def forward(self, ids_BT: Tensor) -> Tensor:
-        """``x_BTE``, the vector of each token."""
+        """Return ``x_BTE``, the vector of each token."""
         return F.embedding(ids_BT, self.weight_VE)

@@ -1,7 +1,7 @@
-"""Feed-forward parts of a Transformer block: every position by itself, wide in the middle; the slot "ffn".
+"""Feed-forward parts of a Transformer block: every position by itself, wide in the middle; slot "ffn".
 
 "Interspersing of Attention and MLP layers" [MAUSAM "Transformers (2017) Made Many Changes at Once!"]; gated
-ones: Shazeer 2020. A variant is a class that says its activation. F, the inner width, is 4 D; a gated part
+ones: Shazeer 2020. A variant is a class that names its activation. F, the inner width, is 4 D; a gated part
 has three matrices instead of two, so its F is 8/3 D for as many weights.
 """
 
@@ -30,7 +30,7 @@ class FeedForward(nn.Module):
         self.out = nn.Linear(shape.inner, shape.width, shape.bias)
 
     def forward(self, x_BTD: Tensor) -> Tensor:
-        """Wide, bent, and back."""
+        """Widen, activate and project back."""
         y_BTD: Tensor = self.out(self.activation(self.inner(x_BTD)))
         return y_BTD
 
@@ -49,7 +49,7 @@ class GatedFeedForward(nn.Module):
         self.out = nn.Linear(shape.inner, shape.width, shape.bias)
 
     def forward(self, x_BTD: Tensor) -> Tensor:
-        """One half decides how much of the other passes."""
+        """Multiply one half by the activated other half, and project back."""
         gate_BTF, value_BTF = self.inner(x_BTD).chunk(2, dim=-1)
         y_BTD: Tensor = self.out(self.activation(gate_BTF) * value_BTF)
         return y_BTD
@@ -60,7 +60,7 @@ class ReLU(FeedForward):
 
 
 class ReLU2(FeedForward):
-    """φ = ReLU²: sparse and steep; the best of the plain ones a minute (So et al. 2021)."""
+    """φ = ReLU²: sparse and steep; learns most per minute of the plain ones (So et al. 2021)."""
 
     phi = "relu2"
 
@@ -130,6 +130,6 @@ class SwiGLU(GatedFeedForward):
 
 
 class LiGLU(GatedFeedForward):
-    """No bend in the gate: bilinear."""
+    """Gate without activation: bilinear."""
 
     phi = "identity"

@@ -1,4 +1,4 @@
-"""Output layers: from a feature to the distribution of the next word, exact and over all words.
+"""Output layers: from features to an exact distribution of the next token over the whole vocabulary.
 
 ŷ(t) = softmax(U h(t) + b) [IITD-1 "A RNN Language Model"]. Tied weights, U = E: Press & Wolf 2017.
 """
@@ -22,16 +22,16 @@ def make_head(
     forbidden: tuple[int, ...],
     embedding_VE: nn.Parameter | None = None,
 ) -> nn.Module:
-    """The head of this name; ``forbidden`` words have probability 0; ``embedding_VE``: its weights are these.
+    """Make the head of this name; ``forbidden`` tokens have probability 0; ``embedding_VE``: tied weights.
 
-    A tied embedding may have more rows than there are words; those behind are not looked at.
+    A tied embedding may have more rows than there are tokens; those after them are ignored.
     """
     head: nn.Module = catalog.find("head", name)(width, vocab_size, forbidden, embedding_VE)
     return head
 
 
 class SoftmaxHead(nn.Module):
-    """logits = x Uᵀ + b, then softmax over all V words."""
+    """logits = x Uᵀ + b, then softmax over all V tokens."""
 
     roles: ClassVar[Roles] = {"weight_VD": Role.HEAD, "bias_V": Role.BIAS}
     closed_V: Tensor
@@ -58,7 +58,7 @@ class SoftmaxHead(nn.Module):
         self.register_buffer("closed_V", closed_V, persistent=False)
 
     def prepare(self, counts_V: Tensor) -> None:
-        """b = log p(word): before anything is learnt, words are as likely as in the text [Karpathy 2019]."""
+        """Set b = log p(token): before training, tokens are as likely as in the text [Karpathy 2019]."""
         counts_V = counts_V.to(torch.float64).cpu() + 0.5
         counts_V[torch.isinf(self.closed_V).cpu()] = 0.0
         logp_V = torch.log(counts_V / counts_V.sum())
@@ -66,18 +66,18 @@ class SoftmaxHead(nn.Module):
             self.bias_V.copy_(torch.where(torch.isinf(logp_V), 0.0, logp_V))
 
     def logits(self, features_ND: Tensor) -> Tensor:
-        """Unnormalised; a forbidden word has -inf."""
+        """Return the logits; a forbidden token has -inf."""
         return torch.addmm(self.bias_V + self.closed_V, features_ND, self.weight_VD[: self.vocab_size].T)
 
     def log_probs(self, features_BD: Tensor) -> Tensor:
-        """log p of every word."""
+        """Return log p of every token."""
         return torch.log_softmax(self.logits(features_BD).float(), dim=-1)
 
     def score(self, features_ND: Tensor, ids_N: Tensor) -> Tensor:
-        """log p of these words, some rows at a time."""
+        """Return log p of these tokens, a few rows at a time."""
         return linear_log_probs(features_ND, self.weight_VD, self.bias_V + self.closed_V, ids_N)
 
     def loss(self, features_ND: Tensor, targets_N: Tensor, smoothing: float = 0.0) -> Tensor:
-        """Σ -log p(target)."""
+        """Compute Σ -log p(target)."""
         bias_V = self.bias_V + self.closed_V
         return linear_cross_entropy(features_ND, self.weight_VD, bias_V, targets_N, smoothing)

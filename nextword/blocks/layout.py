@@ -1,7 +1,7 @@
-"""How weights lie in memory: a vector times a matrix is fastest along the matrix's longer side.
+"""The layout of weights in memory: a vector times a matrix is fastest along the matrix's longer side.
 
-Reading word by word is bound by the reading of the weights. A matrix with more rows (outputs) than columns is
-read about 1.7 times as fast when its columns stand one after another. Values and shapes stay what they are.
+Reading token by token is bound by memory bandwidth. A matrix with more rows (outputs) than columns is read
+about 1.7 times as fast when its columns are contiguous. Values and shapes do not change.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from torch import nn
 
 @torch.no_grad()
 def lay_out(network: nn.Module) -> None:
-    """For reading only: a rule that updates weights would find them in another order than its own numbers.
+    """Change the layout for inference only: an optimizer's state would not match the new order.
 
     Parts and weights also become plain attributes of their modules, which are found without a search.
     """

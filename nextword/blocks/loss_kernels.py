@@ -1,8 +1,8 @@
-"""The elementwise pass of the output layer's loss, compiled: each row of logits becomes its own gradient.
+"""The elementwise pass of the output layer's loss, compiled: each row of logits becomes its gradient.
 
-Two readings of a row that lies in the cache: its maximum, then exp, sum and the gradient of the bias. The
-exponential is written out as a polynomial (Cephes' expf, Moshier 1989), so that it runs in vector registers;
-bfloat16 comes and goes as the upper half of a float32.
+It reads a row in the cache twice: its maximum, then exp, sum and the gradient of the bias. The exponential
+is written out as a polynomial (Cephes' expf, Moshier 1989), so that it runs in vector registers; bfloat16 is
+read and written as the upper half of a float32.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _P2, _P1, _P0 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.flo
 _ONE, _HALF, _ZERO = np.float32(1.0), np.float32(0.5), np.float32(0.0)
 _SIGN, _REST, _BIAS, _MANTISSA = np.int32(31), np.int32(0x7FFFFFFF), np.int32(127), np.int32(23)
 _HALF_WORD, _ROUND, _BIT = np.int32(16), np.int32(0x7FFF), np.int32(1)
-_SUMS = {"reassoc", "contract", "nsz"}  # what lets a sum be split over the lanes of a register
+_SUMS = {"reassoc", "contract", "nsz"}  # allow a sum to be split over the lanes of a register
 
 
 def _bits_of(context: Any, value: Any) -> Any:
-    """The 32 bits of a float32."""
+    """Return the 32 bits of a float32."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.IntType(32))
@@ -38,7 +38,7 @@ def _bits_of(context: Any, value: Any) -> Any:
 
 
 def _float_of(context: Any, value: Any) -> Any:
-    """The float32 of 32 bits."""
+    """Return the float32 of 32 bits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.FloatType())
@@ -52,7 +52,7 @@ _float: Any = intrinsic(_float_of)
 
 @njit(cache=True, fastmath={"contract"})
 def _exp(x: Any) -> Any:
-    """e^x to the last bit or two: 2^n times a polynomial of what is left."""
+    """Compute e^x to the last bit or two: 2^n times a polynomial of the remainder."""
     low = x if x > _LOWEST else _LOWEST
     n = np.floor(low * _LOG2E + _HALF)
     r = low - n * _LN2_HIGH - n * _LN2_LOW
@@ -64,19 +64,19 @@ def _exp(x: Any) -> Any:
 
 @njit(cache=True)
 def _ordered(bits: Any) -> Any:
-    """Bits of floats in an order of integers, and back: the maximum then needs no care for NaN."""
+    """Map the bits of floats to ordered integers, and back, so that the maximum needs no test for NaN."""
     return bits ^ ((bits >> _SIGN) & _REST)
 
 
 @njit(cache=True)
 def _wide(half: Any) -> Any:
-    """A bfloat16, held as int16."""
+    """Widen a bfloat16, held as int16."""
     return _float(np.int32(half) << _HALF_WORD)
 
 
 @njit(cache=True)
 def _narrow(value: Any) -> Any:
-    """To bfloat16, to the nearest, ties to even."""
+    """Round to bfloat16, to the nearest, ties to even."""
     bits = _bits(value)
     return np.int16((bits + _ROUND + ((bits >> _HALF_WORD) & _BIT)) >> _HALF_WORD)
 
@@ -133,7 +133,7 @@ def _add16(grad_V: Array, row_V: Array, scale: Any) -> None:
 def gradients(
     logits_CV: Array, bias_V: Array, targets_C: Array, logp_C: Array, scale_C: Array, grad_V: Array
 ) -> None:
-    """log p of the targets; a row becomes s (p - one-hot), scale is 1/s, ``grad_V`` gets Σ (p - one-hot)."""
+    """Set log p of the targets, scale 1/s, rows s (p - one-hot); add Σ (p - one-hot) to ``grad_V``."""
     for c in range(len(logits_CV)):
         row_V, target = logits_CV[c], targets_C[c]
         top = _top(row_V, bias_V)
@@ -149,7 +149,7 @@ def gradients(
 def gradients16(
     logits_CV: Array, bias_V: Array, targets_C: Array, logp_C: Array, scale_C: Array, grad_V: Array
 ) -> None:
-    """`gradients` of logits in bfloat16; sums are in float32."""
+    """Do what `gradients` does, for logits in bfloat16; sums are in float32."""
     for c in range(len(logits_CV)):
         row_V, target = logits_CV[c], targets_C[c]
         top = _top16(row_V, bias_V)

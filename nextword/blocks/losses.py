@@ -1,11 +1,11 @@
-"""The loss of an output layer, Σ -log softmax(x Wᵀ + b)[target], with its gradients in one go.
+"""The loss of an output layer, Σ -log softmax(x Wᵀ + b)[target], computed together with its gradients.
 
-[IITD-1 "Training a RNN Language Model": cross-entropy of the next word.] With many words the logits are the
-largest thing a model makes, and they are only needed for a moment: here some rows at a time are computed,
-overwritten by their gradient, multiplied into the gradients of x and W, and forgotten. Sums are in float32.
+[IITD-1 "Training a RNN Language Model": cross-entropy of the next word.] With a large vocabulary the logits
+are the largest tensor of a model, and they are needed only briefly: here a few rows at a time are computed,
+overwritten by their gradient, multiplied into the gradients of x and W, and dropped. Sums are in float32.
 
-The elementwise pass over rows of logits is written in torch's words for any type and device, and by compiled
-kernels for float32 and bfloat16 in main memory; the two are interchangeable. Rows are shared out to as many
+The elementwise pass over rows of logits exists in plain torch for any type and device, and as compiled
+kernels for float32 and bfloat16 in main memory; the two are interchangeable. Rows are divided among as many
 threads as torch uses, always in the same way. For log p alone torch is as fast, and no compiler is loaded.
 """
 
@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-HELD = 12_000_000  # logits that are held at once: large enough for good products, small enough to stay near
-FUSED_FROM = 1024  # with fewer words the plain way is as fast
+HELD = 12_000_000  # logits held at once: enough for fast products, few enough to stay in the cache
+FUSED_FROM = 1024  # with fewer tokens the plain way is as fast
 _SHARED_FROM = 1 << 20  # logits; fewer are one thread's work
 _NEAR = 1 << 20  # logits that stay in the cache while they are read several times
 _scratch = threading.local()
@@ -30,9 +30,9 @@ _scratch = threading.local()
 def plain_linear_cross_entropy(
     x_ND: Tensor, weight_VD: Tensor, bias_V: Tensor, targets_N: Tensor, smoothing: float = 0.0
 ) -> Tensor:
-    """The same as one would write it: all logits, then their log-softmax.
+    """Compute the loss the obvious way: all logits, then their log-softmax.
 
-    With label smoothing s the target is (1-s) the word and s spread evenly over all possible words.
+    With label smoothing s the target is (1-s) the token and s spread evenly over all possible tokens.
     """
     logits_NV = torch.addmm(bias_V, x_ND, weight_VD[: len(bias_V)].T)
     logp_NV = torch.log_softmax(logits_NV.to(_sum_type(logits_NV)), dim=-1)
@@ -46,9 +46,9 @@ def plain_linear_cross_entropy(
 def linear_cross_entropy(
     x_ND: Tensor, weight_VD: Tensor, bias_V: Tensor, targets_N: Tensor, smoothing: float = 0.0
 ) -> Tensor:
-    """Σ -log p(target), fused where that pays. ``bias_V`` is -inf for words that never come.
+    """Compute Σ -log p(target), fused where that is faster. ``bias_V`` is -inf for impossible tokens.
 
-    ``weight_VD`` may have more rows than there are words; the gradient of those is 0.
+    ``weight_VD`` may have more rows than there are tokens; the gradient of those is 0.
     """
     if len(bias_V) < FUSED_FROM or len(x_ND) == 0:
         return plain_linear_cross_entropy(x_ND, weight_VD, bias_V, targets_N, smoothing)
@@ -58,7 +58,7 @@ def linear_cross_entropy(
 def fused_linear_cross_entropy(
     x_ND: Tensor, weight_VD: Tensor, bias_V: Tensor, targets_N: Tensor, smoothing: float = 0.0
 ) -> Tensor:
-    """`linear_cross_entropy` in chunks of rows, whatever the size."""
+    """Compute `linear_cross_entropy` in chunks of rows, whatever the size."""
     if torch.is_grad_enabled() and (x_ND.requires_grad or weight_VD.requires_grad):
         loss: Tensor = _Fused.apply(x_ND, weight_VD, bias_V, targets_N)  # type: ignore[no-untyped-call]
     else:
@@ -67,7 +67,7 @@ def fused_linear_cross_entropy(
 
 
 def linear_log_probs(x_ND: Tensor, weight_VD: Tensor, bias_V: Tensor, targets_N: Tensor) -> Tensor:
-    """log p of each target, some rows at a time; not to be differentiated."""
+    """Return log p of each target, a few rows at a time; without a gradient."""
     x_ND, weight_VD, bias_V = _as_computed(x_ND, weight_VD, bias_V)
     logp_N = torch.empty(len(x_ND), dtype=_sum_type(x_ND), device=x_ND.device)
     for rows in _chunks(len(x_ND), len(bias_V)):
@@ -77,7 +77,7 @@ def linear_log_probs(x_ND: Tensor, weight_VD: Tensor, bias_V: Tensor, targets_N:
 
 
 class _Fused(torch.autograd.Function):
-    """The gradients are made on the way forward; the way back only scales them."""
+    """Compute the gradients in the forward pass; the backward pass only scales them."""
 
     @staticmethod
     def forward(ctx: Any, x_ND: Tensor, weight_VD: Tensor, bias_V: Tensor, targets_N: Tensor) -> Tensor:
@@ -92,7 +92,7 @@ class _Fused(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, outer: Tensor) -> Any:
         assert ctx.made is not None, "this loss can be differentiated once"
-        made, ctx.made = ctx.made, None  # nothing else holds them, so that they become .grad as they are
+        made, ctx.made = ctx.made, None  # so that nothing else holds them and they become .grad uncopied
         if float(outer) != 1.0:
             made = [gradient.mul_(outer) for gradient in made]
         return (*made, None)
@@ -111,7 +111,7 @@ class _Gradients:
         self._is_first = True
 
     def add(self, rows: slice, targets_C: Tensor) -> Tensor:
-        """One chunk; returns its Σ log p."""
+        """Add one chunk and return its Σ log p."""
         x_CD = self.x_ND[rows]
         logits_CV = _logits(x_CD, self.weight_VD)
         logp_C, scale_C = row_gradients(logits_CV, self.bias_V, targets_C, self.of_bias_V)
@@ -134,12 +134,12 @@ class _Gradients:
         self._is_first = False
 
     def finished(self, x_ND: Tensor, weight_VD: Tensor) -> list[Tensor]:
-        """In the types of what they are gradients of."""
+        """Return the gradients in the types of x, W and b."""
         return [self.of_x_ND.to(x_ND.dtype), self.of_weight_VD.to(weight_VD.dtype), self.of_bias_V]
 
 
 def _as_computed(x_ND: Tensor, weight_VD: Tensor, bias_V: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """In the type of the products: the weights', or what autocast asks for; the bias in the sums' type."""
+    """Convert to the type of the products (the weights', or autocast's); the bias to the sums' type."""
     device = x_ND.device.type
     kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight_VD.dtype
     weight_VD = weight_VD.detach()[: len(bias_V)]
@@ -151,27 +151,27 @@ def _sum_type(x: Tensor) -> torch.dtype:
 
 
 def _chunks(count: int, words: int) -> list[slice]:
-    """Rows in chunks of one size, as few as the limit allows."""
+    """Split the rows into equal chunks, as few as the limit allows."""
     number = -(-count // max(1, HELD // words))
     size = -(-count // number) if number else 1
     return [slice(at, at + size) for at in range(0, count, size)]
 
 
 def _logits(x_CD: Tensor, weight_VD: Tensor) -> Tensor:
-    """x Wᵀ in memory that is used again and again: fresh memory costs a page fault every 4 kB."""
+    """Compute x Wᵀ in reused memory: fresh memory costs a page fault every 4 kB."""
     size = len(x_CD) * len(weight_VD)
     held: Tensor | None = getattr(_scratch, "held", None)
     if held is None or held.numel() < size or held.dtype != x_CD.dtype or held.device != x_CD.device:
-        with torch.inference_mode(False):  # first needed while measuring, it must do for learning too
+        with torch.inference_mode(False):  # if first needed in evaluation, it must work in training too
             held = _scratch.held = torch.empty(size, dtype=x_CD.dtype, device=x_CD.device)
     logits_CV = held[:size].view(len(x_CD), len(weight_VD))
     return torch.mm(x_CD, weight_VD.T, out=logits_CV)
 
 
 def _above_mean(x_ND: Tensor, weight_VD: Tensor, bias_V: Tensor, targets_N: Tensor) -> Tensor:
-    """Σ (target's logit - mean logit of the possible words): what label smoothing adds, times s.
+    """Compute Σ (target's logit - mean logit of the possible tokens): what label smoothing adds, times s.
 
-    (1-s)(z - l) + s(z - mean) = (z - l) + s(l - mean), with z the log of the normaliser and l the logit.
+    (1-s)(z - l) + s(z - mean) = (z - l) + s(l - mean), with z the log of the normalizer and l the logit.
     """
     possible_V = torch.isfinite(bias_V)
     share_V = possible_V.to(weight_VD.dtype) / possible_V.sum()
@@ -182,7 +182,7 @@ def _above_mean(x_ND: Tensor, weight_VD: Tensor, bias_V: Tensor, targets_N: Tens
 
 
 def row_log_probs(logits_CV: Tensor, bias_V: Tensor, targets_C: Tensor) -> Tensor:
-    """log p of each row's target, some rows at a time; the logits may be overwritten."""
+    """Return log p of each row's target, a few rows at a time; the logits may be overwritten."""
     logp_C = torch.empty(len(logits_CV), dtype=bias_V.dtype, device=bias_V.device)
     size = max(1, _NEAR // len(bias_V))
     for at in range(0, len(logits_CV), size):
@@ -195,7 +195,7 @@ def row_log_probs(logits_CV: Tensor, bias_V: Tensor, targets_C: Tensor) -> Tenso
 def row_gradients(
     logits_CV: Tensor, bias_V: Tensor, targets_C: Tensor, of_bias_V: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Each row becomes s (p - one-hot); returns log p of the targets and 1/s.
+    """Turn each row into s (p - one-hot); return log p of the targets and 1/s.
 
     The gradient of the bias, Σ (p - one-hot), is added to ``of_bias_V``.
     """
@@ -218,7 +218,7 @@ def row_gradients(
 
 
 def plain_row_log_probs(logits_CV: Tensor, bias_V: Tensor, targets_C: Tensor) -> Tensor:
-    """`row_log_probs` in torch's words."""
+    """Compute `row_log_probs` in plain torch."""
     logits_CV = logits_CV.to(bias_V.dtype) + bias_V
     return logits_CV.gather(1, targets_C[:, None])[:, 0] - torch.logsumexp(logits_CV, dim=-1)
 
@@ -226,7 +226,7 @@ def plain_row_log_probs(logits_CV: Tensor, bias_V: Tensor, targets_C: Tensor) ->
 def plain_row_gradients(
     logits_CV: Tensor, bias_V: Tensor, targets_C: Tensor, of_bias_V: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """`row_gradients` in torch's words."""
+    """Compute `row_gradients` in plain torch."""
     biased_CV, target_C1 = logits_CV.to(bias_V.dtype) + bias_V, targets_C[:, None]
     top_C1 = biased_CV.amax(dim=-1, keepdim=True)
     e_CV = torch.exp(biased_CV - top_C1)
@@ -244,14 +244,14 @@ def _has_kernel(logits_CV: Tensor, bias_V: Tensor) -> bool:
 
 
 def _parts(logits_CV: Tensor) -> list[slice]:
-    """The rows of each thread."""
+    """Return the rows of each thread."""
     count = torch.get_num_threads() if logits_CV.numel() >= _SHARED_FROM else 1
     size = max(1, -(-len(logits_CV) // count))
     return [slice(at, at + size) for at in range(0, max(1, len(logits_CV)), size)]
 
 
 def _share(kernel: Callable[..., None], calls: list[tuple[Tensor, ...]]) -> None:
-    """Run the calls side by side; the first one here."""
+    """Run the calls in parallel, the first one in this thread."""
     first, *others = [tuple(map(_array, call)) for call in calls]
     if not others:
         return kernel(*first)
@@ -264,5 +264,5 @@ def _share(kernel: Callable[..., None], calls: list[tuple[Tensor, ...]]) -> None
 
 
 def _array(tensor: Tensor) -> Any:
-    """A tensor's memory as NumPy sees it; bfloat16 as int16."""
+    """View a tensor's memory as a NumPy array; bfloat16 as int16."""
     return (tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor).numpy()

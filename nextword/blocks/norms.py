@@ -1,7 +1,7 @@
-"""Normalisation of a vector of features: the slot "norm".
+"""Normalization of a vector of features: the slot "norm".
 
 "LayerNorms" [MAUSAM "Transformers (2017) Made Many Changes at Once!"]; LayerNorm: Ba et al. 2016; RMSNorm:
-Zhang & Sennrich 2019. A norm is made from the width, whether it has a bias, and what keeps it from 1/0.
+Zhang & Sennrich 2019. A norm is made from the width, whether it has a bias, and eps, which prevents 1/0.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class LayerNorm(nn.Module):
         self.bias_D = nn.Parameter(torch.zeros(width)) if bias else None
 
     def forward(self, x_BTD: Tensor) -> Tensor:
-        """Mean 0 and variance 1, then gain and bias."""
+        """Norm to mean 0 and variance 1, then apply gain and bias."""
         return F.layer_norm(x_BTD, self.gain_D.shape, self.gain_D, self.bias_D, self.eps)
 
 
 class RMSNorm(nn.Module):
-    """y = g ∘ x / sqrt(mean(x²) + eps): no mean taken away, no bias."""
+    """y = g ∘ x / sqrt(mean(x²) + eps): without subtracting the mean, without a bias."""
 
     roles: ClassVar[Roles] = {"gain_D": Role.NORM}
 
@@ -43,7 +43,7 @@ class RMSNorm(nn.Module):
         self.gain_D = nn.Parameter(torch.ones(width))
 
     def forward(self, x_BTD: Tensor) -> Tensor:
-        """Root mean square 1, then the gain."""
+        """Norm to root mean square 1, then apply the gain."""
         return rms_norm(x_BTD, self.gain_D, self.eps)
 
 
@@ -54,5 +54,5 @@ class NoNorm(nn.Module):
         super().__init__()
 
     def forward(self, x_BTD: Tensor) -> Tensor:
-        """As it came."""
+        """Return the input."""
         return x_BTD

@@ -1,8 +1,8 @@
-"""Where a word stands: the slot "position".
+"""Where a token stands: the slot "position".
 
 "Delete all RNN components → Position encodings" [MAUSAM "Transformers (2017) Made Many Changes at Once!"].
-Attention alone sees a set; a position part may add to the embeddings, turn queries and keys, or add to the
-scores of attention. A position is the number of words before a word in its window.
+Attention alone sees a set; a position part may add to the embeddings, rotate queries and keys, or add to the
+scores of attention. A position is the number of tokens before a token in its window.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from torch import Tensor, nn
 from nextword.blocks.roles import Role, Roles
 from nextword.blocks.shape import Shape
 
-Places = slice | Tensor  # of the words read: the same in all rows, or positions_BT
+Places = slice | Tensor  # of the tokens read: the same in all rows, or positions_BT
 
 
 class NoPosition(nn.Module):
-    """Nothing: the causal mask alone tells what came before. Also what every other part does by default."""
+    """No position: only the causal mask shows what came before. Also the default of every other part."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
 
     def embed(self, x_BTD: Tensor, places: Places) -> Tensor:
-        """What the first block reads, from the embeddings."""
+        """Return the input of the first block, from the embeddings."""
         return x_BTD
 
     def turn(self, x_BTNK: Tensor, places: Places) -> Tensor:
-        """Queries or keys."""
+        """Rotate queries or keys."""
         return x_BTNK
 
     def bias(self, places: Places, keys: int) -> Tensor | None:
-        """What is added to the scores: a shape that broadcasts to (B, N, T, S), for the first S keys."""
+        """Return what to add to the scores: a shape that broadcasts to (B, N, T, S), for the first S keys."""
         return None
 
 
@@ -49,12 +49,12 @@ class Sinusoidal(NoPosition):
         self.register_buffer("table_WD", waves_WD.float(), persistent=False)
 
     def embed(self, x_BTD: Tensor, places: Places) -> Tensor:
-        """The wave of each place on top."""
+        """Add the wave of each position."""
         return x_BTD + self.table_WD[places]
 
 
 class Learned(NoPosition):
-    """A learnt vector for each place of the window, added (GPT-2)."""
+    """A learned vector for each position of the window, added (GPT-2)."""
 
     roles: ClassVar[Roles] = {"table_WD": Role.POSITION}
 
@@ -63,14 +63,14 @@ class Learned(NoPosition):
         self.table_WD = nn.Parameter(torch.empty(shape.context, shape.width).normal_(std=0.02))
 
     def embed(self, x_BTD: Tensor, places: Places) -> Tensor:
-        """The vector of each place on top."""
+        """Add the vector of each position."""
         return x_BTD + self.table_WD[places]
 
 
 class Rotary(NoPosition):
-    """Pairs of numbers of a query or key are turned by p ω: scores see distances only (Su et al. 2021).
+    """Pairs of elements of a query or key are rotated by p ω: scores see distances only (Su et al. 2021).
 
-    A pair (2i, 2i + 1) is a complex number, and the turn one product. Llama pairs i with i + K/2 instead:
+    A pair (2i, 2i + 1) is a complex number, and the rotation one product. Llama pairs i with i + K/2 instead:
     the same up to the order of the rows of the query and key matrices.
     """
 
@@ -83,7 +83,7 @@ class Rotary(NoPosition):
         self.register_buffer("table_WJ2", turns_WJ2.float(), persistent=False)
 
     def turn(self, x_BTNK: Tensor, places: Places) -> Tensor:
-        """x exp(i p ω)."""
+        """Compute x exp(i p ω)."""
         turns_TJ = torch.view_as_complex(self.table_WJ2[places]).unsqueeze(-2)
         pairs = torch.view_as_complex(x_BTNK.reshape(*x_BTNK.shape[:-1], -1, 2))
         return torch.view_as_real(pairs * turns_TJ).flatten(-2)
@@ -100,20 +100,20 @@ class ALiBi(NoPosition):
         self.register_buffer("slopes_N11", slopes_N[:, None, None], persistent=False)
 
     def bias(self, places: Places, keys: int) -> Tensor | None:
-        """-slope · distance, to tokens on either side."""
+        """Return -slope · distance, to tokens on either side."""
         S = torch.arange(keys, device=self.slopes_N11.device)
         queries = torch.arange(places.start, places.stop) if isinstance(places, slice) else places[:, None]
         return self.slopes_N11 * -(S - queries.to(S.device)[..., None]).abs()
 
 
 def _angles(context: int, pairs: int, base: float) -> Tensor:
-    """p ω of all places p and frequencies ω = base^(-i/J), in float64."""
+    """Return p ω of all positions p and frequencies ω = base^(-i/J), in float64."""
     frequencies_J = base ** (-torch.arange(pairs, dtype=torch.float64) / pairs)
     return torch.arange(context, dtype=torch.float64)[:, None] * frequencies_J
 
 
 def _slopes(heads: int) -> list[float]:
-    """Powers of two; where the number of heads is none, every other one of the next power fills up."""
+    """Return powers of two; if the number of heads is not one, take every other slope of the next power."""
     power = 1 << (heads.bit_length() - 1)
     own = [2.0 ** (-8 * (h + 1) / power) for h in range(power)]
     return own if power == heads else own + _slopes(2 * power)[::2][: heads - power]

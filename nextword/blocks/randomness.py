@@ -1,6 +1,6 @@
-"""Random numbers as a function of (seed, purpose, step): a training can stop and go on anywhere.
+"""Random numbers as a function of (seed, purpose, step): training can stop and resume at any step.
 
-Nothing random is remembered from step to step, and the caller's own generator goes on as if we had not been.
+No random state is kept from step to step, and the caller's own generator is left as it was.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ INITIAL, TRAINING = 0, 1  # purposes
 
 @contextmanager
 def seeded(device: torch.device, *key: int) -> Iterator[None]:
-    """Within this block torch draws the numbers of this key, on this device and on the CPU."""
+    """Let torch draw the numbers of this key within the block, on this device and on the CPU."""
     kept = torch.get_rng_state()
     number = int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0] >> np.uint64(1))
     torch.default_generator.manual_seed(number)

@@ -1,7 +1,8 @@
 """Recurrent layers over all positions at once, as fast as a CPU allows; slot "cell".
 
-Each is a cell of `blocks.cells` with the same weights and another `read`: the cell's own, step by step, is
-its plain twin; a test holds one to the other. [IITD-1 "RNN Language Models": the same weights at every step]
+Each is a cell of `blocks.cells` with the same weights and another `read`, its forward pass: the cell's own,
+step by step, is the plain reference that a test compares with. [IITD-1 "RNN Language Models": the same
+weights at every step]
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from nextword.system import processor, threads
 
 
 def after_last(h_TBH: Tensor, h_BH: Tensor, lengths_B: Tensor | None) -> Tensor:
-    """The state after each row's last real word; ``h_BH``, the state before, where a row has none."""
+    """Return the state after each row's last real token; ``h_BH``, the state before, where a row has none."""
     if lengths_B is None:
         return h_TBH[-1]
     rows_B = torch.arange(len(lengths_B), device=h_TBH.device)
@@ -34,7 +35,7 @@ def after_last(h_TBH: Tensor, h_BH: Tensor, lengths_B: Tensor | None) -> Tensor:
 
 
 def is_fused(x: Tensor) -> bool:
-    """Whether oneDNN has an LSTM for products of this type on this machine."""
+    """Tell whether oneDNN has an LSTM for products of this type on this machine."""
     kind = product_type(x)
     if kind == torch.bfloat16:
         return processor.find_out().bf16 == "works"
@@ -42,35 +43,35 @@ def is_fused(x: Tensor) -> bool:
 
 
 def identity(weight: Tensor) -> tuple[int, int]:
-    """Where a weight is and how often it was changed in place, as far as torch counts it."""
+    """Return where a weight is and how often it was changed in place, as far as torch counts it."""
     return weight.data_ptr(), 0 if weight.is_inference() else weight._version
 
 
 class FastLayer(Cell):
-    """What the layers below share: weight drop, and one word without a gradient as a single step."""
+    """What the layers below share: weight drop, and a fast single step without a gradient."""
 
     weight_drop: float = 0.0  # share of the weights from state to state dropped in training
 
     def dropped(self, linear: nn.Linear) -> Tensor:
-        """The weight of a way from state to state, some of it dropped in training."""
+        """Return a recurrent weight, some of it dropped in training."""
         return drop_weight(linear.weight, self.weight_drop if self.training else 0.0)
 
     def read(
         self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None = None
     ) -> tuple[Tensor, CellState]:
-        """``h_TBH`` and the state after each row's last real word."""
+        """Run the forward pass: ``h_TBH`` and the state after each row's last real token."""
         if len(x_TBE) == 1 and lengths_B is None and not torch.is_grad_enabled():
             after = self.step(x_TBE[0], state)
             return after[0][None], after
         return self.read_all(x_TBE, state, lengths_B)
 
     def step(self, x_BE: Tensor, state: CellState) -> CellState:
-        """One word without a gradient, as in generation."""
+        """Read one token without a gradient, as in generation."""
         after: CellState = self(x_BE, state)
         return after
 
     def read_all(self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None) -> tuple[Tensor, CellState]:
-        """All positions at once."""
+        """Run the forward pass over all positions at once."""
         raise NotImplementedError
 
 
@@ -78,7 +79,7 @@ class RNN(FastLayer, RNNCell):
     """The vanilla recurrent layer."""
 
     def read_all(self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None) -> tuple[Tensor, CellState]:
-        """All positions at once."""
+        """Run the forward pass over all positions at once."""
         (h_BH,) = state
         x_to_h, h_weight = self.x_to_h, self.dropped(self.h_to_h)
         h_TBH = RNNFunction.apply(x_TBE, h_BH, x_to_h.weight, x_to_h.bias, h_weight, self.activation)  # type: ignore[no-untyped-call]
@@ -86,7 +87,7 @@ class RNN(FastLayer, RNNCell):
 
 
 class LSTM(FastLayer, LSTMCell):
-    """The LSTM layer: oneDNN's fused one, which works at the speed of its products; else our own."""
+    """The LSTM layer: oneDNN's fused one, which is as fast as its matrix products; else our own."""
 
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__(inputs, hidden)
@@ -96,7 +97,7 @@ class LSTM(FastLayer, LSTMCell):
     _packed: tuple[tuple[int, ...], Tensor, Tensor] | None = None
 
     def step(self, x_BE: Tensor, state: CellState) -> CellState:
-        """One product for x and h together, one sigmoid for all gates: tanh(a) = 2 σ(2a) - 1."""
+        """Step with one product for x and h together and one sigmoid for all gates: tanh(a) = 2 σ(2a) - 1."""
         if self.training:
             return super().step(x_BE, state)
         weight_XG, bias_G = self._pack()
@@ -107,8 +108,8 @@ class LSTM(FastLayer, LSTMCell):
         return torch.tanh(c_BH).mul_(o), c_BH
 
     def _pack(self) -> tuple[Tensor, Tensor]:
-        """All weights in one matrix, made anew when they have changed."""
-        modules: Any = self._modules  # asked for at every word, so not by slow attributes
+        """Return all weights in one matrix, made again when they have changed."""
+        modules: Any = self._modules  # needed at every token, so not by slow attributes
         x_to, h_to = modules["x_to_gates"]._parameters, modules["h_to_gates"]._parameters
         x_weight, h_weight, bias = x_to["weight"], h_to["weight"], x_to["bias"]
         key = (*identity(x_weight), *identity(h_weight), *identity(bias))
@@ -122,12 +123,12 @@ class LSTM(FastLayer, LSTMCell):
         return self._packed[1:]
 
     def train(self, mode: bool = True) -> LSTM:
-        """What was packed is forgotten: training changes the weights."""
+        """Drop the packed weights: training changes them."""
         self._packed = None
         return super().train(mode)
 
     def read_all(self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None) -> tuple[Tensor, CellState]:
-        """All positions at once; the fused layer tells the last cell alone, so ragged rows take our own."""
+        """Run all positions at once; ragged rows use our own: the fused layer returns the last cell only."""
         h_BH, c_BH = state
         x_to_gates, h_weight = self.x_to_gates, self.dropped(self.h_to_gates)
         if lengths_B is None and is_fused(x_TBE):
@@ -145,7 +146,7 @@ class GRU(FastLayer, GRUCell):
     """The slide's GRU layer."""
 
     def read_all(self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None) -> tuple[Tensor, CellState]:
-        """All positions at once."""
+        """Run the forward pass over all positions at once."""
         (h_BH,) = state
         gates, new = self.dropped(self.h_to_gates), self.dropped(self.h_to_new)
         h_TBH = GRUFunction.apply(x_TBE, h_BH, self.x_to_all.weight, self.x_to_all.bias, gates, new)  # type: ignore[no-untyped-call]
@@ -156,7 +157,7 @@ class TorchGRU(FastLayer, TorchGRUCell):
     """The library's GRU layer."""
 
     def read_all(self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None) -> tuple[Tensor, CellState]:
-        """All positions at once."""
+        """Run the forward pass over all positions at once."""
         (h_BH,) = state
         x_to, h_weight, h_bias = self.x_to_gates, self.dropped(self.h_to_gates), self.h_to_gates.bias
         h_TBH = TorchGRUFunction.apply(x_TBE, h_BH, x_to.weight, x_to.bias, h_weight, h_bias)  # type: ignore[no-untyped-call]
@@ -167,7 +168,7 @@ class MinGRU(FastLayer, MinGRUCell):
     """The minimal GRU layer: gates of all positions first, then a scan."""
 
     def read_all(self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None) -> tuple[Tensor, CellState]:
-        """All positions at once."""
+        """Run the forward pass over all positions at once."""
         (h_BH,) = state
         z_TBH, new_TBH = self.x_to_all(x_TBE).chunk(2, dim=-1)
         z_TBH = torch.sigmoid(z_TBH.to(h_BH.dtype))

@@ -1,4 +1,4 @@
-"""The root-mean-square norm with its derivative written out: a third of the work of the parts one by one.
+"""The root-mean-square norm with its derivative written out: a third of the work of separate operations.
 
 y = g ∘ x r, r = 1 / sqrt(mean(x²) + eps) (Zhang & Sennrich 2019). With d = g ∘ dy:
 dx = r (d - x r² mean(d ∘ x)), dg = Σ dy ∘ x r.
@@ -30,7 +30,7 @@ class _RMSNorm(torch.autograd.Function):
 
 
 def rms_norm(x: Tensor, gain: Tensor, eps: float) -> Tensor:
-    """Over the last axis, in float32 even of bfloat16; the gain has the shape of the last axis or axes."""
+    """Norm the last axis, in float32 even for bfloat16; the gain has the shape of the last axis or axes."""
     x_ND = x.float() if x.dtype == torch.bfloat16 else x
     if torch.is_grad_enabled() and (x.requires_grad or gain.requires_grad):
         normed: Tensor = _RMSNorm.apply(x_ND.reshape(-1, *gain.shape), gain, eps)  # type: ignore[no-untyped-call]
@@ -39,6 +39,6 @@ def rms_norm(x: Tensor, gain: Tensor, eps: float) -> Tensor:
 
 
 def _inverse(x_ND: Tensor, eps: float) -> Tensor:
-    """r = 1 / sqrt(mean(x²) + eps), from |x| = sqrt(Σ x²) in one pass."""
+    """Compute r = 1 / sqrt(mean(x²) + eps), from |x| = sqrt(Σ x²) in one pass."""
     length_N1 = torch.linalg.vector_norm(x_ND, dim=-1, keepdim=True)
     return length_N1.square_().div_(x_ND.shape[-1]).add_(eps).rsqrt_()

@@ -1,8 +1,8 @@
-"""What a weight is for, said by the part that owns it.
+"""What a weight is for, declared by the part that owns it.
 
-Optimizers, initial weights and probes treat weights by role: what decays, what Muon takes, what writes to the
-stream. A part says it in ``roles``, by attribute: of its own weights, of a linear map or of a list of
-weights. Where nothing is said, a matrix is a `Role.MATRIX` and anything smaller a `Role.BIAS`.
+Optimizers, initial weights and probes treat weights by role: which ones decay, which ones Muon updates, which
+ones write to the stream. A part declares ``roles`` by attribute: of its own weights, of a linear map or of a
+list of weights. Where nothing is declared, a matrix is a `Role.MATRIX` and anything smaller a `Role.BIAS`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from torch import nn
 
 
 class Role(StrEnum):
-    """One of these for every weight of a network."""
+    """The role of a weight of a network."""
 
-    MATRIX = "matrix"  # reads features and makes others of them
+    MATRIX = "matrix"  # computes features from features
     OUT = "out"  # the matrix by which a part writes to the stream
     GATE = "gate"  # the matrix of a gate beside the stream, which says what passes
     RECURRENT = "recurrent"  # from a state to the next one
@@ -37,7 +37,7 @@ TORCH: Mapping[type[nn.Module], Roles] = {  # torch's own parts, which cannot sa
 
 
 def declared(part: nn.Module) -> Roles:
-    """What a part says of its weights; empty where it says nothing."""
+    """Return what a part declares of its weights; empty where it declares nothing."""
     roles: Roles | None = getattr(part, "roles", None)
     if roles is not None:
         return roles
@@ -45,7 +45,7 @@ def declared(part: nn.Module) -> Roles:
 
 
 def roles_of(network: nn.Module) -> dict[str, Role]:
-    """The role of every weight, by name, in the order of ``named_parameters``: what is shared comes once."""
+    """Return the role of every weight by name, in the order of ``named_parameters``; shared weights once."""
     found: dict[str, Role] = {}
     for name, weight in network.named_parameters():
         path, _, attribute = name.rpartition(".")
@@ -58,13 +58,13 @@ def roles_of(network: nn.Module) -> dict[str, Role]:
 
 
 def linears(network: nn.Module) -> Iterator[tuple[nn.Linear, Role]]:
-    """All linear maps in order, with the roles of their matrices."""
+    """Yield all linear maps in order, with the roles of their matrices."""
     for name, module in network.named_modules():
         if isinstance(module, nn.Linear):
             yield module, _said_above(network, name) or Role.MATRIX
 
 
 def _said_above(network: nn.Module, path: str) -> Role | None:
-    """What the part that holds this one says of it."""
+    """Return what the part that holds this one declares of it."""
     above, _, attribute = path.rpartition(".")
     return declared(network.get_submodule(above)).get(attribute) if attribute else None

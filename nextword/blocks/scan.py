@@ -19,7 +19,7 @@ SMALL = 1 << 15  # ... while a step over all pieces stays this small (numbers)
 
 
 def scan_plain(a_TBH: Tensor, b_TBH: Tensor, h_BH: Tensor) -> Tensor:
-    """``h_TBH``, position by position."""
+    """Compute ``h_TBH``, position by position."""
     outputs = []
     for a_BH, b_BH in zip(a_TBH.unbind(0), b_TBH.unbind(0), strict=True):
         h_BH = a_BH * h_BH + b_BH
@@ -28,7 +28,7 @@ def scan_plain(a_TBH: Tensor, b_TBH: Tensor, h_BH: Tensor) -> Tensor:
 
 
 def scan(a_TBH: Tensor, b_TBH: Tensor, h_BH: Tensor) -> Tensor:
-    """``h_TBH``, fast, and differentiable once."""
+    """Compute ``h_TBH``, fast, and differentiable once."""
     h_TBH: Tensor = _Scan.apply(a_TBH, b_TBH, h_BH)  # type: ignore[no-untyped-call]
     return h_TBH
 
@@ -43,7 +43,7 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The same recurrence backwards: g(t) = dL/dh(t) + a(t+1) ∘ g(t+1)."""
+        """Run the same recurrence backwards: g(t) = dL/dh(t) + a(t+1) ∘ g(t+1)."""
         a_TBH, h_TBH, h_BH = ctx.saved_tensors
         later_TBH = torch.cat([a_TBH[1:], torch.zeros_like(a_TBH[:1])])
         g_TBH = run(later_TBH, gradients[0], torch.zeros_like(h_BH), backwards=True)
@@ -52,7 +52,7 @@ class _Scan(torch.autograd.Function):
 
 
 def run(a_TBH: Tensor, b_TBH: Tensor, h_BH: Tensor, backwards: bool = False) -> Tensor:
-    """The recurrence itself, from the first position to the last or the other way round."""
+    """Run the recurrence, from the first position to the last or the other way round."""
     T = len(a_TBH)
     if T < CUT_FROM or math.isqrt(T) * h_BH.numel() > SMALL:
         return _one_by_one(a_TBH, b_TBH, h_BH, backwards)
@@ -71,7 +71,7 @@ def _one_by_one(a_TBH: Tensor, b_TBH: Tensor, h_BH: Tensor, backwards: bool) -> 
 
 
 def _in_pieces(a_TBH: Tensor, b_TBH: Tensor, h_BH: Tensor, length: int) -> Tensor:
-    """C pieces of S positions: within one, h = (product of a so far) ∘ h at its start + what came since."""
+    """Run C pieces of S positions: in each, h = (product of a so far) ∘ h at its start + what came since."""
     T, (B, H) = len(a_TBH), h_BH.shape
     pieces = T // length
     whole = pieces * length

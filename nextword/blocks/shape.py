@@ -1,6 +1,6 @@
-"""The sizes of a Transformer, settled: what every part of it is made from.
+"""The final sizes of a Transformer, from which every part of it is made.
 
-`models.build` makes it from settings, where 0 means "choose", and refuses what cannot go together
+`models.build` makes it from settings, where 0 means "choose", and refuses what does not work together
 [MAUSAM "Transformers (2017) Made Many Changes at Once!"].
 """
 
@@ -15,8 +15,8 @@ from typing import Any
 class Shape:
     """Sizes and names of parts; a part reads what it needs.
 
-    ``index`` is the layer that a part is made for, from 0, and ``different`` what a layer has that others
-    have not: index -> field -> value.
+    ``index`` is the layer that a part is made for, from 0; ``different`` holds the fields in which a layer
+    differs from the others: index -> field -> value.
     """
 
     width: int  # D
@@ -38,11 +38,11 @@ class Shape:
     block: str = "serial"
     stack: str = "plain"
     base: float = 1e4  # of rotary and sinusoidal positions
-    causal: bool = True  # a token sees those before it alone; else all of its row
-    source_width: int = 0  # of the features that cross-attention looks at; 0: as wide as the stream
+    causal: bool = True  # a token sees only those before it; else all of its row
+    source_width: int = 0  # of the features that cross-attention attends to; 0: as wide as the stream
     index: int = 0
     different: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
     def at(self, index: int) -> Shape:
-        """The shape of one layer."""
+        """Return the shape of one layer."""
         return replace(self, index=index, **self.different.get(index, {}))

@@ -1,4 +1,4 @@
-"""Layers in order: which are there, how often each is applied, and what happens between them; slot "stack".
+"""Layers in order: which there are, how often each is applied, and what happens between them; slot "stack".
 
 "Transformer Decoder" [MAUSAM]. The plain stack has L layers with weights of their own, each applied once. A
 variant overrides one method: `make` (which layers there are), `applied` (layers that are shared or repeated)
@@ -22,7 +22,7 @@ from nextword.core.contracts import State
 
 
 class Stack(nn.Module):
-    """L different layers, each applied once; also what other stacks do where they say nothing.
+    """L different layers, each applied once; also the default of other stacks.
 
     ``blocks`` holds every layer once, whatever the number of its applications.
     """
@@ -35,27 +35,27 @@ class Stack(nn.Module):
         self.norm = make_norm(shape) if is_normed else None
 
     def make(self, shape: Shape, position: NoPosition) -> Iterator[nn.Module]:
-        """The layers with weights, each of the shape of its index."""
+        """Yield the layers with weights, each of the shape of its index."""
         for index in range(shape.layers):
             own = shape.at(index)
             yield find("block", own.block)(own, position)
 
     def applied(self) -> Sequence[Layer]:
-        """The layers in the order in which they are applied; one may come several times."""
+        """Return the layers in the order in which they are applied; a layer may be repeated."""
         return cast(Sequence[Layer], self.blocks)
 
     def before(self, place: int, stream: Tensor, reading: Reading) -> tuple[Tensor, Reading]:
-        """The stream and the bookkeeping that the application at this place (from 0) reads."""
+        """Return the stream and the `Reading` for the application at this place (from 0)."""
         return stream, reading
 
     def start(self, batch: int, source: Source | None = None) -> tuple[State, ...]:
-        """Nothing read: a state for every application."""
+        """Return the states before any token, one for every application."""
         return tuple(layer.start(batch, source) for layer in self.applied())
 
     def run(
         self, x_BTD: Tensor, states: Sequence[State], reading: Reading, skip: int = 0
     ) -> Iterator[tuple[Tensor, State]]:
-        """The stream and the state after every application; the last leaves out the first ``skip`` tokens."""
+        """Run all applications and yield stream and state; the last leaves out the first ``skip`` tokens."""
         layers = self.applied()
         stream = layers[0].begin(x_BTD)
         for place, (layer, state) in enumerate(zip(layers, states, strict=True)):
@@ -64,14 +64,14 @@ class Stack(nn.Module):
             yield stream, state
 
     def finish(self, stream: Tensor) -> Tensor:
-        """Features from the stream after the last application."""
+        """Return the features from the stream after the last application."""
         x_BTD = self.applied()[-1].end(stream)
         return x_BTD if self.norm is None else self.norm(x_BTD)
 
     def forward(
         self, x_BTD: Tensor, states: Sequence[State], reading: Reading, skip: int = 0
     ) -> tuple[Tensor, tuple[State, ...]]:
-        """Features of all tokens but the first ``skip``, and the new states."""
+        """Return the features of all tokens but the first ``skip``, and the new states."""
         last, after = x_BTD, []
         for stream, state in self.run(x_BTD, states, reading, skip):
             last = stream

@@ -1,6 +1,6 @@
 """States as nested tuples of tensors whose rows are the batch: begin, take, join and reset rows.
 
-h(0) is the initial hidden state [IITD-1 "A Simple RNN Language Model"]: zero, or learnt like a weight; the
+h(0) is the initial hidden state [IITD-1 "A Simple RNN Language Model"]: zero, or learned like a weight; the
 slot "initial".
 """
 
@@ -70,7 +70,7 @@ def detach(state: State) -> State:
 
 
 def reset(state: State, begun: State, rows_B: Tensor) -> State:
-    """Rows that are True are set to ``begun``, which has one row for all or as many."""
+    """Set the rows that are True to ``begun``, which has one row for all or as many."""
 
     def change(part_BX: Tensor, begun_BX: Tensor) -> Tensor:
         mask = rows_B.view(-1, *[1] * (part_BX.dim() - 1))
@@ -80,22 +80,22 @@ def reset(state: State, begun: State, rows_B: Tensor) -> State:
 
 
 class ZeroStart(nn.Module):
-    """All parts of a state are 0 before the first word."""
+    """All parts of a state are 0 before the first token."""
 
     zero_1: Tensor
 
     def __init__(self, hidden: int, parts: int) -> None:
         super().__init__()
         self.hidden, self.parts = hidden, parts
-        self.register_buffer("zero_1", torch.zeros(1), persistent=False)  # it knows type and device
+        self.register_buffer("zero_1", torch.zeros(1), persistent=False)  # follows type and device
 
     def forward(self, batch: int) -> tuple[Tensor, ...]:
-        """Rows that have read nothing."""
+        """Return rows that have read nothing."""
         return tuple(self.zero_1.new_zeros(batch, self.hidden) for _ in range(self.parts))
 
 
 class LearnedStart(nn.Module):
-    """A state of its own, learnt like any weight."""
+    """An initial state that is learned like any weight."""
 
     roles: ClassVar[Roles] = {"parts_H": Role.STATE}
 
@@ -104,5 +104,5 @@ class LearnedStart(nn.Module):
         self.parts_H = nn.ParameterList(nn.Parameter(torch.zeros(hidden)) for _ in range(parts))
 
     def forward(self, batch: int) -> tuple[Tensor, ...]:
-        """Rows that have read nothing."""
+        """Return rows that have read nothing."""
         return tuple(part_H.expand(batch, -1) for part_H in self.parts_H)

@@ -1,9 +1,9 @@
-"""Backpropagation through time by hand: whole layers as one function each, with few products.
+"""Backpropagation through time by hand: each layer is one autograd function with few products.
 
-The products with the words are one product over all positions; only those with h go step by step. Backwards,
-the gradient of a repeated weight is the sum over its appearances [IITD-1 "Backpropagation for RNNs"], and
-that sum is one product too: all gates transposed times all states. What does not depend on the gradient is
-computed for all positions beforehand. Plain twins: `blocks.cells`.
+The products with the inputs are one product over all positions; only those with h go step by step.
+Backwards, the gradient of a repeated weight is the sum over its appearances [IITD-1 "Backpropagation for
+RNNs"], and that sum is one product too: all gates transposed times all states. What does not depend on the
+gradient is computed for all positions beforehand. Plain equivalents: `blocks.cells`.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from nextword.system.threads import for_steps
 
 
 def product_type(x: Tensor) -> torch.dtype:
-    """The type of matrix products: autocast's, where it is on; sums and states keep their own."""
+    """Return the type of matrix products: autocast's, where it is on; sums and states keep their own."""
     kind = x.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
 
 
 def no_autocast(x: Tensor) -> torch.autocast:
-    """Types are chosen here by hand."""
+    """Switch autocast off, since types are chosen here by hand."""
     return torch.autocast(x.device.type, enabled=False)
 
 
 def project(x_TBE: Tensor, weight_GE: Tensor, bias_G: Tensor, low: torch.dtype) -> Tensor:
-    """x Wᵀ + b of all positions, in a new tensor."""
+    """Compute x Wᵀ + b of all positions, in a new tensor."""
     if low == bias_G.dtype:
         return F.linear(x_TBE.to(low), weight_GE, bias_G)
     return F.linear(x_TBE.to(low), weight_GE.to(low)).to(bias_G.dtype).add_(bias_G)
@@ -40,7 +40,7 @@ def project(x_TBE: Tensor, weight_GE: Tensor, bias_G: Tensor, low: torch.dtype) 
 def project_back(
     d_TBG: Tensor, x_TBE: Tensor, weight_GE: Tensor, low: torch.dtype, needs_x: bool
 ) -> tuple[Tensor | None, Tensor, Tensor]:
-    """Gradients of x, W and b from those of the products."""
+    """Return the gradients of x, W and b from those of the products."""
     d_NG = d_TBG.flatten(0, 1)
     low_NG = d_NG.to(low)
     dx_TBE = (low_NG @ weight_GE.to(low)).view(x_TBE.shape).to(x_TBE.dtype) if needs_x else None
@@ -49,7 +49,7 @@ def project_back(
 
 
 def add_product(sum_BG: Tensor, h_BH: Tensor, weight_HG: Tensor) -> None:
-    """sum += h W, in place."""
+    """Compute sum += h W, in place."""
     if weight_HG.dtype == sum_BG.dtype:
         torch.addmm(sum_BG, h_BH, weight_HG, out=sum_BG)
     else:
@@ -57,23 +57,23 @@ def add_product(sum_BG: Tensor, h_BH: Tensor, weight_HG: Tensor) -> None:
 
 
 def turned(weight_GH: Tensor, low: torch.dtype) -> Tensor:
-    """The same matrix, its columns one after another in memory: few rows times this is a faster product."""
+    """Return the matrix with contiguous columns: few rows times this is a faster product."""
     return weight_GH.to(low).T.contiguous().T
 
 
 def over_time(d_TBG: Tensor, h_TBH: Tensor, low: torch.dtype) -> Tensor:
-    """The gradient of a repeated weight: Σ over positions and rows of d ⊗ h, as one product."""
+    """Compute the gradient of a repeated weight: Σ over positions and rows of d ⊗ h, as one product."""
     return (d_TBG.flatten(0, 1).to(low).T @ h_TBH.flatten(0, 1).to(low)).to(d_TBG.dtype)
 
 
 def slope_times(out: Tensor, factor: Tensor, gate: Tensor) -> None:
-    """out = factor ∘ gate ∘ (1 - gate): the slope of a sigmoid, told from its value."""
+    """Set out = factor ∘ gate ∘ (1 - gate): the slope of a sigmoid as a function of its value."""
     torch.mul(factor, gate, out=out)
     out.addcmul_(out, gate, value=-1)
 
 
 def states_after(h_BH: Tensor, positions: int) -> Tensor:
-    """Room for the states before and after every position, the first filled in."""
+    """Allocate the states before and after every position, with the first filled in."""
     h_SBH = h_BH.new_empty(positions + 1, *h_BH.shape)
     h_SBH[0] = h_BH
     return h_SBH
@@ -92,7 +92,7 @@ class RNNFunction(torch.autograd.Function):
         h_weight: Tensor,
         sigma: Activation,
     ) -> Tensor:
-        """``h_TBH``."""
+        """Return ``h_TBH``."""
         low = product_type(x_TBE)
         with no_autocast(x_TBE):
             h_TBH = project(x_TBE, x_weight, bias, low)
@@ -108,7 +108,7 @@ class RNNFunction(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """g(t) = dL/dh(t) + W_hᵀ d(t+1); d(t) = g(t) ∘ σ'."""
+        """Compute g(t) = dL/dh(t) + W_hᵀ d(t+1); d(t) = g(t) ∘ σ'."""
         x_TBE, h_BH, x_weight, h_weight, h_TBH = ctx.saved_tensors
         with no_autocast(x_TBE):
             d_TBH = ctx.sigma.slope(h_TBH)
@@ -132,7 +132,7 @@ class LSTMFunction(torch.autograd.Function):
     def forward(
         ctx: Any, x_TBE: Tensor, h_BH: Tensor, c_BH: Tensor, x_weight: Tensor, bias: Tensor, h_weight: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """``h_TBH`` and ``c_TBH``."""
+        """Return ``h_TBH`` and ``c_TBH``."""
         low, T = product_type(x_TBE), len(x_TBE)
         with no_autocast(x_TBE):
             gates_TBG = project(x_TBE, x_weight, bias, low)
@@ -157,7 +157,7 @@ class LSTMFunction(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """dc(t) = dL/dc(t) + dh(t) ∘ o ∘ (1 - tanh² c) + f(t+1) ∘ dc(t+1); the gates follow."""
+        """Compute dc(t) = dL/dc(t) + dh(t) ∘ o ∘ (1 - tanh² c) + f(t+1) ∘ dc(t+1), then the gates."""
         x_TBE, x_weight, h_weight, gates_TBG, h_SBH, c_SBH, tanh_TBH = ctx.saved_tensors
         T, H = len(x_TBE), h_SBH.shape[-1]
         with no_autocast(x_TBE):
@@ -199,7 +199,7 @@ class GRUFunction(torch.autograd.Function):
         h_weight: Tensor,
         new_weight: Tensor,
     ) -> Tensor:
-        """``h_TBH``; the stacked gates are r, u and h̃."""
+        """Return ``h_TBH``; the stacked gates are r, u and h̃."""
         low, T, H = product_type(x_TBE), len(x_TBE), h_BH.shape[-1]
         with no_autocast(x_TBE):
             all_TBG = project(x_TBE, x_weight, bias, low)
@@ -221,7 +221,7 @@ class GRUFunction(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """g(t-1) = dL/dh(t-1) + (1 - u) ∘ g + r ∘ (W_hᵀ dh̃) + W_urᵀ (du, dr)."""
+        """Compute g(t-1) = dL/dh(t-1) + (1 - u) ∘ g + r ∘ (W_hᵀ dh̃) + W_urᵀ (du, dr)."""
         x_TBE, x_weight, h_weight, new_weight, all_TBG, h_SBH, kept_TBH = ctx.saved_tensors
         T, H = len(x_TBE), h_SBH.shape[-1]
         with no_autocast(x_TBE):
@@ -262,7 +262,7 @@ class TorchGRUFunction(torch.autograd.Function):
         h_weight: Tensor,
         h_bias: Tensor,
     ) -> Tensor:
-        """``h_TBH``; the stacked gates are r, z and n."""
+        """Return ``h_TBH``; the stacked gates are r, z and n."""
         low, T, H = product_type(x_TBE), len(x_TBE), h_BH.shape[-1]
         with no_autocast(x_TBE):
             all_TBG = project(x_TBE, x_weight, bias, low)
@@ -285,7 +285,7 @@ class TorchGRUFunction(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """All gates are g times what is known; g(t-1) = dL/dh(t-1) + z ∘ g + W_hᵀ (dr, dz, r ∘ dn)."""
+        """Compute g(t-1) = dL/dh(t-1) + z ∘ g + W_hᵀ (dr, dz, r ∘ dn); gates are g times known factors."""
         x_TBE, x_weight, h_weight, all_TBG, from_h_n, h_SBH = ctx.saved_tensors
         T, H = len(x_TBE), h_SBH.shape[-1]
         with no_autocast(x_TBE):

@@ -1,4 +1,4 @@
-"""The first weights of a Transformer: the slot "init".
+"""The initial weights of a Transformer: the slot "init".
 
 Every part has one matrix that writes to the stream (`Role.OUT`); the others read from it. "Carefully tuned
 hyperparameters" [MAUSAM "Transformers (2017) Made Many Changes at Once!"].
@@ -14,9 +14,9 @@ from nextword.blocks.roles import Role, linears, roles_of
 
 
 def zero(network: nn.Module) -> None:
-    """Matrices that read have variance 1 / fan-in, those that write are 0: each block begins as nothing.
+    """Give reading matrices variance 1 / fan-in and set writing ones to 0: each block begins as the identity.
 
-    Learns faster a minute than small random outputs (Zhang et al. 2019, "Fixup", have the same idea).
+    Learns more per minute than small random outputs (Zhang et al. 2019, "Fixup", have the same idea).
     """
     for linear, role in _of_stack(network):
         if role == Role.OUT:
@@ -27,7 +27,7 @@ def zero(network: nn.Module) -> None:
 
 
 def gpt2(network: nn.Module) -> None:
-    """All from N(0, 0.02²); those that write divided by √(number of parts) (Radford et al. 2019)."""
+    """Draw all from N(0, 0.02²); those that write divided by √(number of parts) (Radford et al. 2019)."""
     found = _of_stack(network)
     parts = sum(role == Role.OUT for _, role in found)
     for linear, role in found:
@@ -39,7 +39,7 @@ def gpt2(network: nn.Module) -> None:
 
 
 def _of_stack(network: nn.Module) -> list[tuple[nn.Linear, Role]]:
-    """The matrices of the layers; gates keep their own first weights."""
+    """Return the matrices of the layers; gates keep their own initial weights."""
     return [(linear, role) for linear, role in linears(network.get_submodule("stack")) if role != Role.GATE]
 
 

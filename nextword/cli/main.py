@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     _prepare_streams()
     before_torch.prepare(_note)
     if launch.speaker().world > 1:
-        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # every process would say the same
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # every process would print the same
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _first_signal)
     code = run(sys.argv[1:] if arguments is None else arguments)

@@ -13,12 +13,12 @@ from nextword.cli.options import Debug, Json, RunName
 def predict(
     run: RunName,
     file: Annotated[
-        str, typer.Argument(metavar="[FILE|-]", help="One input a line; -: standard input.")
+        str, typer.Argument(metavar="[FILE|-]", help="One input per line; - reads standard input.")
     ] = "-",
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Predict with a run, one line of output per line of input; --json prints one object a line."""
+    """Predict with a run, one line of output per line of input; --json prints one object per line."""
     from nextword.api import predict as predicting
 
     for found in predicting.predict_file(run, file):

@@ -1,6 +1,6 @@
 """``nextword compare``: models on one split and one scale, as a table and a one-file report.
 
-Bits per byte rank models of any tokenizer; a score that is no probability (`stupid`) is shown and not ranked.
+Bits per byte rank models of any tokenizer; a score that is not a probability (`stupid`) is not ranked.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Comparison:
 
     @property
     def samples(self) -> list[tuple[str, str]]:
-        """What each model writes, the first of its texts."""
+        """What each model generates, the first of its texts."""
         firsts = [(each.name, each.first.sentences) for each in self.models]
         return [(name, texts[0]) for name, texts in firsts if texts]
 
@@ -65,7 +65,7 @@ class Comparison:
         }
 
     def __str__(self) -> str:
-        """Return the table, and below it what is said about single models."""
+        """Return the table, followed by the notes on single models."""
         notes = [f"{each.name}: {each.note}" for each in self.models if each.note]
         return "\n".join([str(table(self.models)), *notes])
 

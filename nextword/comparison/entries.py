@@ -1,4 +1,4 @@
-"""Who is compared: every run of every model, with all its settings checked.
+"""What is compared: every run of every model, with all its settings checked.
 
 [IITD-2 "LSTM vs GRU"]: only models on the same data, budget and scale, with several seeds, can be compared.
 """
@@ -16,7 +16,7 @@ from nextword.models import presets
 from nextword.runs.settings import RunSettings, groups_of, plan
 from nextword.tasks.auto import choose
 
-# What is compared where nothing is named: every smoothing, the default last; with minutes the families.
+# What is compared by default: every smoothing, the default last; with minutes the families.
 SMOOTHINGS = (
     "ngram-mle", "ngram-add", "ngram-laplace", "ngram-backoff", "ngram-katz", "ngram-stupid",
     "ngram-witten-bell", "ngram-absolute", "ngram-kneser-ney", "ngram", "ngram-good-turing",
@@ -30,10 +30,10 @@ class Entry:
     """One run: a model, a tokenizer, a seed."""
 
     settings: RunSettings
-    model: str  # as it was asked for
+    model: str  # as the user named it
     name: str  # as it is shown: with its tokenizer, where there are several
     number: int  # of its seed, from 0
-    is_neural: bool  # it learns in the minutes it gets
+    is_neural: bool  # it is trained for the minutes given
     is_mixture: bool = False  # it is made of the other entries
 
     @property
@@ -44,7 +44,7 @@ class Entry:
 
     @property
     def tokenizer(self) -> str:
-        """As it was asked for."""
+        """The tokenizer as the user named it."""
         return str(self.settings.text.tokenizer)
 
     @property
@@ -55,10 +55,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A model that was asked for."""
+    """A model that the user named."""
 
     name: str
-    model: str  # what is meant by the name
+    model: str  # what the name means
     sets: Mapping[str, Any]
 
     @property
@@ -109,7 +109,7 @@ def entries(
 
 
 def _asked(models: Sequence[str], sets: Mapping[str, Any], minutes: float | None) -> list[_Asked]:
-    """Return the models that were named, each once; `auto` is the one it chooses."""
+    """Return the models that were named, each once; `auto` is resolved to its choice."""
     named = [name.strip() for name in models if name.strip()]
     named = named or list(SMOOTHINGS if minutes is None else FAMILIES)
     found: dict[str, _Asked] = {}
@@ -133,7 +133,7 @@ def _check_sets(asked: Sequence[_Asked], sets: Mapping[str, Any]) -> None:
 
 
 def _tokenizer(asked: Sequence[_Asked]) -> str | None:
-    """Choose one for all, so that perplexities compare and models can be mixed; None: each its own."""
+    """Choose one for all, so that perplexities can be compared and models mixed; None: each its own."""
     networks = [each for each in asked if each.is_neural]
     mixed = asked if any(each.is_mixture for each in asked) else []
     first = next(iter([*networks, *mixed]), None)

@@ -33,7 +33,7 @@ ORDERS = 5
 
 @dataclass(frozen=True)
 class Growth:
-    """What a longer n brings and costs; perplexities by model, None where one is infinite."""
+    """Costs and benefits of a longer n; perplexities by model, None where one is infinite."""
 
     facts: list[OrderFacts]
     perplexities: dict[str, list[float | None]]
@@ -72,7 +72,7 @@ def _ngrams(setup: Setup) -> list[Entry]:
 
 
 class _Store:
-    """What was measured before, each thing under the key of what it depends on."""
+    """What was measured before, each result under the key of what it depends on."""
 
     def __init__(self, values: Any, digest: str, most: int) -> None:
         self.values: dict[str, Any] = values if isinstance(values, dict) else {}

@@ -1,4 +1,4 @@
-"""What is measured of a trained run: one pass over the held-out text, some writing, some sentences."""
+"""The measurements of a trained run: one pass over the held-out text, generated text, some sentences."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from nextword.evaluation.lm.surprise import by_word, units
 from nextword.runs.saved import Trained
 
 Array = np.ndarray[Any, np.dtype[Any]]
-SENTENCES = 3  # that are written, and that are asked about
-LONGEST = 30  # words of a written sentence
-WRITTEN = 100  # tokens written to see how fast that goes
+SENTENCES = 3  # that are generated, and whose surprise is shown
+LONGEST = 30  # words of a generated sentence
+WRITTEN = 100  # tokens generated to measure the speed
 CONTEXT = 300  # characters that are read before a sentence
-SHORT = 1.0  # seconds; a shorter pass is made twice, since the first one holds that of warming up
+SHORT = 1.0  # seconds; a shorter pass is repeated, since the first includes warming up
 _ENDS = (".", "!", "?", "。", "।", "؟", "！", "？")
 SCORE = "a score, not a probability: not ranked"
 
@@ -136,7 +136,7 @@ def curve(metrics: Iterable[dict[str, Any]]) -> list[tuple[float, int, float]]:
 
 
 def _tune_bits(setup: Setup, trained: Trained) -> float | None:
-    """Return bits per byte of the text for choices: as the trainer found them, or measured now."""
+    """Return bits per byte of the text for choices: from the trainer, or measured now."""
     if setup.tune is None:
         return None
     during = [bits for _, _, bits in curve(trained.metrics)]
@@ -146,7 +146,7 @@ def _tune_bits(setup: Setup, trained: Trained) -> float | None:
 
 
 def _written(trained: Trained) -> list[str]:
-    """Generate texts from nothing."""
+    """Generate texts without a prompt."""
     longest = LONGEST * _tokens_per_word(trained)
     settings = DecodeSettings(samples=SENTENCES, max_tokens=longest, min_tokens=4, seed=1)
     try:
@@ -200,7 +200,7 @@ def _good(texts: Sequence[str], places: range, taken: Sequence[str]) -> Iterator
 
 
 def _before(texts: Sequence[str]) -> str:
-    """Return the end of some lines, from the beginning of a word on; every model reads it first."""
+    """Return the end of some lines, from the beginning of a word; every model reads it first."""
     text = "\n".join(texts)
     if len(text) > CONTEXT:
         text = text[-CONTEXT:].partition(" ")[2] or text[-CONTEXT:]
@@ -213,6 +213,6 @@ def _joined(text: str, words: Sequence[str]) -> str:
 
 
 def _surprise(trained: Trained, before: str, text: str) -> list[tuple[str, float | None]]:
-    """Return the bits of every word of a sentence; None where the model calls it impossible."""
+    """Return the bits of every word of a sentence; None where the model gives it probability 0."""
     found = by_word(trained.model, trained.tokenizer, text, before)
     return [(word, finite(round(bits, 3)) if math.isfinite(bits) else None) for word, bits in found]

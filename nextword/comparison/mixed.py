@@ -1,7 +1,7 @@
 """The entry `mixture`: the best count model and the best network of the comparison, joined.
 
-p(w | h) = Σ λ_k p_k(w | h) [XMU "Smoothing"; Jelinek & Mercer 1980]. Which two, and their weights λ, is
-decided on the text for choices; the held-out text only measures. Its seconds are those of both.
+p(w | h) = Σ λ_k p_k(w | h) [XMU "Smoothing"; Jelinek & Mercer 1980]. Which two models, and their weights λ,
+is decided on the text for choices; the held-out text is only measured. Its seconds are those of both.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def mix_one(setup: Setup, entry: Entry, rows: Sequence[Row], key: str) -> Genera
 
 
 def _logps(setup: Setup, parts: Sequence[Trained]) -> list[np.ndarray[Any, np.dtype[Any]]]:
-    """Return log p of every token of the text for choices, one array a model."""
+    """Return log p of every token of the text for choices, one array per model."""
     assert setup.tune is not None
     found: list[list[Any]] = [[] for _ in parts]
     streams = [ScoreStream(part.model, carry=True) for part in parts]

@@ -62,7 +62,7 @@ def learning(found: Sequence[RankedModel], by_tokens: bool) -> str:
 
 
 def differ(found: Sequence[RankedModel], cost: Cost) -> bool:
-    """Tell whether a picture would show anything: costs that are not all about the same."""
+    """Tell whether a picture would show anything: costs that differ enough."""
     values = [value for _, value, _ in _points(found, cost)]
     return len(values) > 1 and max(values) > 1.2 * min(values)
 

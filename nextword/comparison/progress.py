@@ -1,4 +1,4 @@
-"""Which run of how many, and how long all of them will still take."""
+"""Which run of how many is being made, and the time left for all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COUNTED = 5.0  # of a count model, until one was made
 
 
 class RunPace:
-    """Expects of the runs to come what those of their kind took before."""
+    """Estimates the runs to come from earlier ones of their kind."""
 
     def __init__(self, setup: Setup) -> None:
         self._todo = list(setup.entries)
@@ -35,7 +35,7 @@ class RunPace:
         self._todo.remove(entry)
 
     def left(self) -> float | None:
-        """Return seconds for all that is still to be made; None where nothing is known of a kind."""
+        """Return seconds for all runs to come; None where nothing is known of a kind."""
         expected = [self._expected(entry) for entry in self._todo]
         return None if None in expected else sum(each for each in expected if each is not None)
 

@@ -1,6 +1,6 @@
-"""The models in the order of their bits per byte: means over seeds, and how sure the order is.
+"""The models in the order of their bits per byte: means over seeds, and how certain the order is.
 
-[IITD-2 "LSTM vs GRU"]: "no conclusive evidence" for either is what a test against the best one says.
+[IITD-2 "LSTM vs GRU"]: "no conclusive evidence" for either is the result of a test against the best one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nextword.drawing.page import Cell, Table
 from nextword.drawing.svg import number
 from nextword.evaluation.significance import LEVEL, Test, against, holm, spread
 
-TINY = 0.0005  # bits per byte that nobody would call a difference
+TINY = 0.0005  # bits per byte; less is not called a difference
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class RankedModel:
     rows: tuple[Row, ...]
     is_best: bool = False
     test: Test | None = None  # None: nothing to test against
-    p: float | None = None  # of the test, for as many models as are compared at once
+    p: float | None = None  # of the test, corrected for the number of models compared
 
     @property
     def first(self) -> Row:
-        """The row of the first seed: what it writes is shown."""
+        """The row of the first seed, whose texts are shown."""
         return self.rows[0]
 
     @property
@@ -62,12 +62,12 @@ class RankedModel:
 
     @property
     def as_good(self) -> bool:
-        """Whether the test does not tell it from the best, or by less than anybody would see."""
+        """Whether the test does not distinguish it from the best, or the difference is tiny."""
         return self.test is not None and self.p is not None and (self.p >= LEVEL or self.test.behind < TINY)
 
     @property
     def verdict(self) -> str:
-        """What the test says."""
+        """The result of the test."""
         if self.is_best:
             return "the best"
         if self.p is None:
@@ -76,7 +76,7 @@ class RankedModel:
 
     @property
     def note(self) -> str:
-        """What is said about its first seed."""
+        """The note on its first seed."""
         return self.first.note
 
     def to_json(self) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def shown_p(p: float) -> str:
 
 
 def verdict(found: Sequence[RankedModel]) -> str:
-    """Return the one sentence that matters; empty where nothing can be ranked."""
+    """Return the result in one sentence; empty where nothing can be ranked."""
     if not found or not found[0].ranks:
         return ""
     best, alike = found[0], [each.name for each in found[1:] if each.as_good]

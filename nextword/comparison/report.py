@@ -1,4 +1,4 @@
-"""The report of a comparison: one HTML file with table, pictures and what the models write."""
+"""The report of a comparison: one HTML file with table, pictures and generated texts."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def _table(made: Page, found: Sequence[RankedModel]) -> None:
     if len({each.first.tokenizer for each in found}) > 1:
         summary.append("Perplexities of different tokenizers do not compare; bits per byte do.")
     summary.append(
-        "Trained, scored and written are tokens a second; written is one text at a time. MB are those of the "
-        "run on disk."
+        "Trained, scored and written are tokens per second; written is one text at a time. MB is the run's "
+        "size on disk."
     )
     made.text(" ".join(summary), soft=True)
 
@@ -63,7 +63,7 @@ def _ranking(made: Page, found: Sequence[RankedModel]) -> None:
 
 
 def _behind(found: Sequence[RankedModel]) -> Table | None:
-    """Tabulate how far each model is behind the best, and how sure that is."""
+    """Tabulate how far each model is behind the best, and how certain that is."""
     tested = [(each.name, each.test, each.p) for each in found if each.test is not None]
     rows = tuple(
         (name, *(None if value is None else round(value, 4)
@@ -82,8 +82,8 @@ def _learning(made: Page, found: Sequence[RankedModel]) -> None:
     made.heading("How they learn")
     made.picture(
         pictures.learning(found, by_tokens=False),
-        "The same seconds for each network: the lowest line learns most in the time that passes. A flat line "
-        "is a model of counts, which has no steps; it begins where it was ready.",
+        "The same seconds for each network: the lowest line learns most in the time. A flat line is a count "
+        "model, which has no steps; it begins when the model was ready.",
     )
     made.picture(
         pictures.learning(found, by_tokens=True),
@@ -96,7 +96,7 @@ def _costs(made: Page, found: Sequence[RankedModel]) -> None:
     for kind, caption in (
         (
             pictures.SECONDS,
-            "Lower left is better. The dotted line joins the models that no other beats on both axes.",
+            "Lower left is better. The dotted line joins the models that no other model beats on both axes.",
         ),
         (pictures.SIZE, "The same by the size of the run on disk."),
         (pictures.SPEED, "The same by the time that scoring takes."),
@@ -111,9 +111,9 @@ def _sentences(made: Page, found: Sequence[RankedModel]) -> None:
         return
     made.heading("The same sentences, word by word")
     made.text(
-        "The surprise of each word in bits (-log2 p) in sentences of the new text, after what stood before "
-        "them: the redder, the less expected; bold is the model that expected a word most. Tokens are added "
-        "up to words, unknown words are spelled; a dash is infinite."
+        "The surprise of each word in bits (-log2 p) in sentences of the new text, given what stood before "
+        "them: the redder, the less expected; bold is the model that expected a word most. Tokens are summed "
+        "to words, unknown words are spelled; a dash is infinite."
     )
     values = [bits for each in found for text in each.first.surprise for _, bits in text if bits is not None]
     hot = float(np.quantile(values, 0.95)) if values else 1.0
@@ -125,8 +125,8 @@ def _sentences(made: Page, found: Sequence[RankedModel]) -> None:
 
 
 def _written(made: Page, found: Sequence[RankedModel]) -> None:
-    made.heading("What the models write")
-    made.text("Sampled from the beginning of a text, with the same seed and nothing left out.")
+    made.heading("Generated texts")
+    made.text("Sampled from the beginning of a text, with the same seed, unedited.")
     for each in found:
         if each.first.sentences:
             made.quotes(each.name, each.first.sentences)
@@ -135,7 +135,7 @@ def _written(made: Page, found: Sequence[RankedModel]) -> None:
 def _by_order(made: Page, growth: Growth, found: Sequence[RankedModel]) -> None:
     most = len(growth.facts)
     part = f" Drawn from the first {growth.tokens:,} tokens of the text." if growth.is_part else ""
-    made.heading("n-grams: what a longer n brings")
+    made.heading("n-grams: the effect of a longer n")
     drawn, left = pictures.by_order(growth, [each.name for each in found])
     missing = f" Not drawn, since infinite: {', '.join(left)}." if left else ""
     names = tuple(each.name for each in found if each.name in growth.perplexities)
@@ -160,14 +160,14 @@ def _by_order(made: Page, growth: Growth, found: Sequence[RankedModel]) -> None:
 def _how(made: Page, found: Sequence[RankedModel]) -> None:
     made.heading("How it was measured")
     made.text(
-        "Bits per byte code the bytes of the file itself: unknown words are spelled, odd gaps coded. A score "
-        "that is no probability (stupid backoff) has none, so it is not ranked. Train is the time from the "
-        "text to the saved run."
+        "Bits per byte code the bytes of the file itself: unknown words are spelled, unusual gaps coded. A "
+        "score that is not a probability (stupid backoff) has none, so it is not ranked. Train is the time "
+        "from the text to the saved run."
     )
     if any(row.curve for each in found for row in each.rows):
         made.text(
-            "Networks had the same minutes each, with a tokenizer that was learned beforehand; a count model "
-            "takes what it needs. The learning curves are of the text for choices, not of the new text."
+            "Networks had the same minutes each, with a tokenizer that was trained beforehand; a count model "
+            "takes the time it needs. The learning curves are of the text for choices, not of the new text."
         )
     if any(each.first.parts for each in found):
         made.text(

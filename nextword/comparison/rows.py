@@ -1,6 +1,6 @@
-"""One run's results, kept as JSON in the output folder, so that what is finished is not trained again.
+"""The results of one run, kept as JSON in the output folder, so that it is not trained again.
 
-A row belongs to its settings, its minutes, all texts and this version of nextword: the key is their hash.
+A row depends on its settings, its minutes, all texts and the version of nextword: the key is their hash.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Row:
     numbers: int = 0  # parameters or n-grams
     of: str = "parameters"  # what they are
     train_seconds: float = 0.0
-    train_speed: float | None = None  # tokens a second
+    train_speed: float | None = None  # tokens per second
     tokens_per_second: float = 0.0  # scored
-    write_speed: float | None = None  # tokens a second of one text
+    write_speed: float | None = None  # tokens per second of one text
     size: int = 0  # of the run on disk
     tune_bits: float | None = None  # bits per byte of the text for choices
     is_probability: bool = True
@@ -58,7 +58,7 @@ class Row:
 
     @property
     def is_counted(self) -> bool:
-        """A model that has no steps and is no mixture."""
+        """Whether it is a count model: without steps, and not a mixture."""
         return not self.curve and not self.parts
 
     @property
@@ -67,7 +67,7 @@ class Row:
         return self.is_probability and self.bits_per_byte is not None
 
     def to_json(self) -> dict[str, Any]:
-        """Return every number that says something by itself."""
+        """Return every number that is meaningful by itself."""
         return {name: value for name, value in asdict(self).items() if name not in _LONG}
 
 
@@ -101,14 +101,14 @@ def kept(out: Path, label: str, key: str) -> Row | None:
 
 
 def _files(out: Path, label: str) -> Iterator[Path]:
-    """Yield the row of this name first; another list of tokenizers or seeds may have named it otherwise."""
+    """Yield the row of this name first, then others, since names depend on tokenizers and seeds."""
     folder = out / _FOLDER
     yield folder / f"{label}.json"
     yield from sorted(folder.glob("[!.]*.json"))
 
 
 def keep(out: Path, row: Row) -> None:
-    """Write a row down, under the name of its run."""
+    """Write a row, under the name of its run."""
     write_json(out / _FOLDER / f"{row.run}.json", asdict(row))
 
 
@@ -121,7 +121,7 @@ def read_json(path: Path) -> Any:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file whole or not at all."""
+    """Write a JSON file atomically."""
     write_file(path, json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1))
 
 

@@ -21,7 +21,7 @@ from nextword.training.budget.clock import Clock
 from nextword.training.fit import fit
 from nextword.training.order import Conditions
 
-_COMPILED = "compiled"  # a note with this word says that the time is not the model's own
+_COMPILED = "compiled"  # a note with this word means that the time includes compilation
 
 
 def run_one(setup: Setup, entry: Entry, key: str) -> Generator[Event, None, Row]:
@@ -29,7 +29,7 @@ def run_one(setup: Setup, entry: Entry, key: str) -> Generator[Event, None, Row]
     folder = setup.out / entry.label
     try:
         seconds, cold = yield from _train(setup, entry, folder)
-    except TrainingError as error:  # the others go on
+    except TrainingError as error:  # the other models continue
         yield Note(f"{entry.label}: {error}")
         return Row(entry.name, key, note=str(error))
     if seconds is not None and cold and not entry.is_neural:
@@ -47,7 +47,7 @@ def run_one(setup: Setup, entry: Entry, key: str) -> Generator[Event, None, Row]
 def _train(setup: Setup, entry: Entry, folder: Path) -> Generator[Event, None, tuple[float | None, bool]]:
     """Train and save; return the seconds (None: out of time) and whether something was compiled.
 
-    A network keeps its minutes itself; for a count model, which needs what it needs, they are a limit.
+    A network keeps to its minutes itself; for a count model they are a limit.
     """
     began, cold = time.perf_counter(), False
     tune = setup.tune if entry.is_neural else None

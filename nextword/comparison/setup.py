@@ -1,8 +1,8 @@
-"""Who is compared, and on what: every setting is checked and the text is split before anything is trained.
+"""What is compared, and on which text: settings are checked and the text is split before any training.
 
 One split for all: the end of the text is held out, or a text of its own is given. Where networks or mixtures
-take part, a piece before it is for their choices (when to stop, which weights): what is measured chooses
-nothing.
+take part, a piece before it is for their choices (when to stop, which weights): nothing is chosen on the text
+that is measured.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nextword.evaluation.lm import spans
 from nextword.runs.settings import RunSettings
 
 Array = np.ndarray[Any, np.dtype[Any]]
-MOST_HELD = 2_000_000  # bytes that are measured where networks take part and nobody asks for more
+MOST_HELD = 2_000_000  # bytes measured by default where networks take part
 MOST_TUNED = 600_000  # bytes for the choices
 
 
@@ -35,7 +35,7 @@ class Setup:
 
     entries: tuple[Entry, ...]
     train: Source
-    tune: Source | None  # for choices; None where nobody makes any
+    tune: Source | None  # for choices; None where there are none
     held: Source
     data: tuple[str, ...]  # how the text was named
     valid: tuple[str, ...]
@@ -48,12 +48,12 @@ class Setup:
 
     @property
     def settings(self) -> RunSettings:
-        """Of the first entry, for what all have in common."""
+        """The settings of the first entry, for what all have in common."""
         return self.entries[0].settings
 
     @property
     def has_networks(self) -> bool:
-        """Whether somebody learns in steps."""
+        """Whether an entry is a network."""
         return any(entry.is_neural for entry in self.entries)
 
 
@@ -68,7 +68,7 @@ def set_up(
     minutes: float | None = None,
     seeds: int = 1,
 ) -> Setup:
-    """Check everything that was asked for; the text is read once, to find the split and its hash."""
+    """Check everything the user asked for; the text is read once, to find the split and its hash."""
     if minutes is not None and not minutes > 0:
         raise ConfigError(f"'minutes' is {minutes}; it must be more than 0")
     named = tuple(os.fspath(name) for name in data) or (DEFAULT,)
@@ -118,7 +118,7 @@ def lines(source: Source) -> Iterator[bytes]:
 
 
 def _folder(out: str | os.PathLike[str] | None, data: str) -> Path:
-    """Return ``compare/DATA`` unless it is named, so that the same question finds its own results again."""
+    """Return ``compare/DATA`` unless a folder is named, so that the same command finds its results again."""
     if out is not None:
         return Path(out)
     stem = os.path.basename(data.rstrip("/")).partition(".")[0]

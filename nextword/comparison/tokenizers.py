@@ -1,6 +1,6 @@
-"""One tokenizer for all models that share its name: learned once, kept beside the rows.
+"""One tokenizer for all models that share its name: trained once, kept beside the rows.
 
-So their ids mean the same, their perplexities compare, they can be mixed, and no model's minutes go into it.
+So their ids agree, their perplexities can be compared, they can be mixed, and no model's minutes go into it.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from nextword.training.budget.clock import Clock
 
 
 def shared(setup: Setup) -> Generator[Event, None, Setup]:
-    """Fit every tokenizer once, as a file; smoothings alone fit their own, in their own time."""
+    """Train every tokenizer once, as a file; smoothings alone train their own, in their own time."""
     if setup.tune is None:
         return setup
     files: dict[str, str] = {}
     for entry in setup.entries:
         if entry.tokenizer not in files and entry.tokenizer in catalog.names("tokenizer"):
-            yield Stage(f"learn the tokenizer {entry.tokenizer}")
+            yield Stage(f"train the tokenizer {entry.tokenizer}")
             files[entry.tokenizer] = str(_file(setup, entry))
     setup = replace(setup, tokenizers=files)
     for name, file in files.items():
-        if getattr(load_tokenizer(file), "cached", False):  # now: no model's time goes into cutting the text
+        if getattr(load_tokenizer(file), "cached", False):  # encode now, so that no model's time includes it
             first = next(entry for entry in setup.entries if entry.tokenizer == name)
             settings = with_file(setup, first)
             yield from encode(setup.train, settings.text, settings.data)
@@ -50,7 +50,7 @@ def with_file(setup: Setup, entry: Entry) -> RunSettings:
 
 
 def _file(setup: Setup, entry: Entry) -> Path:
-    """Return the tokenizer of this name, fitted now unless it exists."""
+    """Return the tokenizer of this name, trained now unless it exists."""
     settings, _ = in_time(entry.settings, Texts(setup.train), Clock.minutes(setup.minutes).seconds)
     about = (settings.text.model_dump_json(), settings.data.model_dump_json(), setup.digest)
     digest = hashlib.sha256("\n".join(about).encode()).hexdigest()

@@ -1,8 +1,8 @@
-"""From distributions to words: one loop, and ways to choose.
+"""From distributions to text: one loop, and several ways to choose tokens.
 
     generate(model, prompts, settings, tokenizer=None, source=None) -> Iterator[Token]    the only loop
-    collect(tokens) -> list[Generated]                whole rows, where nobody wants a stream
-    Token(row, id, logprob, text, reason)             one word as it comes; a row's last has a reason
+    collect(tokens) -> list[Generated]                whole rows, where no stream is needed
+        Token(row, id, logprob, text, reason)             one token as it comes; a row's last has a reason
     Generated(row, ids, logprobs, text, reason)
     DecodeSettings(decode="sample", max_tokens=…, …)  every value with its limits; `.seeded()` draws a seed
     Greedy, Sample (choose.py), Beam (beam.py)        the slot "decode": greedy, sample, beam

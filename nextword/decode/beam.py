@@ -1,7 +1,7 @@
-"""Beam search: the K best hypotheses go on side by side [MAUSAM "Beam search"].
+"""Beam search: the K best hypotheses are extended in parallel [MAUSAM "Beam search"].
 
 Exact search over all texts is prohibitive; a beam keeps K, and one that is as wide as the tree is exact.
-Finished hypotheses wait in a pool of their own, so that they never crowd out living ones; scores are
+Finished hypotheses are kept in a pool of their own, so that they never displace unfinished ones; scores are
 log p / ((5 + length) / 6)^alpha (Wu et al. 2016).
 """
 
@@ -21,11 +21,11 @@ from nextword.models.distributions import Floats
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A text under way: its words, the model's log-probabilities of them, and the searched total."""
+    """A text under way: its tokens, the model's log-probabilities of them, and the total of the search."""
 
     written: Written
     logprobs: tuple[float, ...] = ()
-    total: float = 0.0  # under the limits; the same as the sum of logprobs where none changes a value
+    total: float = 0.0  # under the limits; the sum of logprobs where no limit changes a value
     reason: str = ""
 
     def extend(self, word: int, logprob: float, gain: float) -> Hypothesis:
@@ -44,7 +44,7 @@ class BeamState:
 
 
 class Beam:
-    """Keep the K best; give the n best of the finished ones, best first, when the search is over."""
+    """Keep the K best; return the n best of the finished ones, best first, when the search is over."""
 
     def __init__(self, settings: DecodeSettings, jobs: Sequence[Prompt], stop: StopRule) -> None:
         self.settings, self.stop = settings, stop
@@ -62,11 +62,11 @@ class Beam:
 
     @property
     def rows(self) -> list[Written]:
-        """The living hypotheses of all prompts."""
+        """The unfinished hypotheses of all prompts."""
         return [hypothesis.written for search in self.searches for hypothesis in search.alive]
 
     def choose(self, logp_RV: Floats, allowed_RV: Floats) -> Selection:
-        """Take each search's rows one token further."""
+        """Extend the rows of each search by one token."""
         parents: list[int] = []
         words: list[int] = []
         tokens: list[GeneratedToken] = []
@@ -86,7 +86,7 @@ class Beam:
         return Selection(np.array(parents, dtype=np.int64), np.array(words, dtype=np.int64), tokens)
 
     def _advance(self, search: BeamState, logp_KV: Floats, allowed_KV: Floats) -> tuple[list[int], list[int]]:
-        """Return the next beam: the rows its hypotheses come from, and their words."""
+        """Return the next beam: the rows its hypotheses come from, and their tokens."""
         size = self.settings.beam_size
         alive: list[Hypothesis] = []
         kept: list[int] = []
@@ -108,7 +108,7 @@ class Beam:
         """Return (row, token) of the 2K best continuations, best first: enough even if K of them end."""
         count = min(2 * self.settings.beam_size, allowed_KV.shape[1])
         words_KC: Ints = np.argpartition(-allowed_KV, count - 1, axis=1)[:, :count]
-        words_KC.sort(axis=1)  # equals are ordered by row and word
+        words_KC.sort(axis=1)  # ties are ordered by row and token
         totals_K1 = np.array([hypothesis.total for hypothesis in search.alive])[:, None]
         totals_KC = totals_K1 + np.take_along_axis(allowed_KV, words_KC, axis=1)
         best = np.argsort(-totals_KC, axis=None, kind="stable")[: 2 * self.settings.beam_size]
@@ -122,7 +122,7 @@ class Beam:
         if len(search.pool) < self.settings.n_best:
             return False
         hope = max(hypothesis.total for hypothesis in alive) / self._norm(self.settings.max_tokens)
-        return hope <= search.pool[self.settings.n_best - 1][0]  # more words never raise a total
+        return hope <= search.pool[self.settings.n_best - 1][0]  # more tokens never raise a total
 
     def _norm(self, length: int) -> float:
         return float(((5 + length) / 6) ** self.settings.length_penalty)

@@ -1,7 +1,7 @@
-"""Greedy choice and sampling: one hypothesis a row. Beam search is in beam.py, in the same shape.
+"""Greedy choice and sampling: one hypothesis per row. Beam search is in beam.py, in the same shape.
 
-Greedy takes the likeliest word and never looks back, which is its named fault [MAUSAM "Greedy decoding"];
-sampling draws it. A way to choose sees the distributions of its rows and says which go on with which word.
+Greedy takes the most likely token and never looks back, which is its named fault [MAUSAM "Greedy decoding"];
+sampling draws it. A chooser sees the distributions of its rows and returns which continue with which token.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nextword.models.distributions import Floats
 
 @dataclass(frozen=True)
 class GeneratedToken:
-    """One word as it comes. The last of a row has a reason: ``end``, ``length`` or ``stop``."""
+    """One token as it comes. The last of a row has a reason: ``end``, ``length`` or ``stop``."""
 
     row: int
     id: int
@@ -39,7 +39,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which rows go on (`parents`), each with which word, and the tokens that are settled."""
+    """Which rows continue (`parents`), each with which token, and the tokens that are final."""
 
     parents: Ints
     ids: Ints
@@ -47,7 +47,7 @@ class Selection:
 
 
 class Chooser(Protocol):
-    """The slot "decode": a way to choose the next words of some rows."""
+    """The slot "decode": a way to choose the next tokens of some rows."""
 
     def __init__(self, settings: DecodeSettings, jobs: Sequence[Prompt], stop: StopRule) -> None: ...
 
@@ -63,7 +63,7 @@ class Chooser(Protocol):
 
     @property
     def rows(self) -> Sequence[Written]:
-        """What the rows have written, in the order of the distributions."""
+        """What the rows have generated, in the order of the distributions."""
         ...
 
     def choose(self, logp_RV: Floats, allowed_RV: Floats) -> Selection:
@@ -72,7 +72,7 @@ class Chooser(Protocol):
 
 
 class Greedy:
-    """The likeliest word, always."""
+    """The most likely token, always."""
 
     def __init__(self, settings: DecodeSettings, jobs: Sequence[Prompt], stop: StopRule) -> None:
         self.settings, self.jobs, self.stop = settings, list(jobs), stop
@@ -108,7 +108,7 @@ class Greedy:
 
 
 class Sampling(Greedy):
-    """A word drawn from the distribution; text i of a seed is the same in every batch."""
+    """A token drawn from the distribution; text i of a seed is the same in every batch."""
 
     @staticmethod
     def texts(settings: DecodeSettings) -> int:
@@ -116,7 +116,7 @@ class Sampling(Greedy):
         return settings.samples
 
     def pick(self, allowed_RV: Floats) -> Ints:
-        """Draw each row with its own random number, from the seed, its text and its place."""
+        """Draw each row with its own random number, from the seed, its text and its position."""
         seed = self.settings.seed or 0
         pairs = zip(self.jobs, self.rows, strict=True)
         numbers = [uniform(seed, job.row, len(row.ids)) for job, row in pairs]

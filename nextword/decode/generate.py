@@ -1,6 +1,6 @@
-"""The only generation loop: read the prompt, then word by word, yielding each as it comes.
+"""The only generation loop: read the prompt, then yield token by token.
 
-p(w1 … wn) = Π p(wi | w1 … wi-1), turned round: choose wi, read it, ask for the next distribution
+p(w1 … wn) = Π p(wi | w1 … wi-1), used to generate: choose wi, read it, get the next distribution
 [XMU "Recap: next token prediction and auto-regressive models"]. Greedy, sample and beam are ways to choose.
 """
 
@@ -47,7 +47,7 @@ def generate(
     tokenizer: Tokenizer | None = None,
     source: Any = None,
 ) -> Iterator[GeneratedToken]:
-    """Continue each prompt (ids without START); tokens come as they are chosen, rows mixed.
+    """Continue each prompt (ids without START); tokens come as they are chosen, rows interleaved.
 
     Text t of prompt i has row ``i * texts + t``, where `texts` is the number of samples (sample), of best
     hypotheses (beam) or 1 (greedy). With a tokenizer the tokens carry their text, cut before a stop text.

@@ -1,7 +1,7 @@
-"""What may not be written, and when to stop: small objects that go together.
+"""What may not be generated, and when to stop: small objects that can be combined.
 
-A limit takes probability away; a stop rule gives the reason to stop, or nothing. Does END come at all?
-[XMU "Stopping"] Both look only at what has been written, so that samples and hypotheses use them alike.
+A limit removes probability; a stop rule returns the reason to stop, or nothing. Does END come at all?
+[XMU "Stopping"] Both see only what has been generated, so that samples and hypotheses use them alike.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from nextword.models.distributions import Floats
 
 @dataclass
 class Written:
-    """One row so far: the prompt, and the words written after it."""
+    """One row so far: the prompt, and the tokens generated after it."""
 
     prompt: tuple[int, ...] = ()
     ids: list[int] = field(default_factory=list)
 
     @property
     def all(self) -> list[int]:
-        """The prompt and the words."""
+        """The prompt and the tokens."""
         return [*self.prompt, *self.ids]
 
 
 class Limit(Protocol):
-    """Changes ``logp_BV`` in place, seeing what each row has written."""
+    """Changes ``logp_BV`` in place, given what each row has generated."""
 
     def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
-        """Take probability away."""
+        """Remove probability."""
         ...
 
 
 class StopRule(Protocol):
-    """Says why a row stops after its last word."""
+    """Returns why a row stops after its last token."""
 
     def __call__(self, row: Written) -> str:
         """Return ``end``, ``length``, ``stop`` or, to continue, nothing."""
@@ -50,7 +50,7 @@ class StopRule(Protocol):
 
 @dataclass(frozen=True)
 class Never:
-    """These words are never written (START, and UNKNOWN unless it is asked for)."""
+    """These tokens are never generated (START, and UNKNOWN unless it is asked for)."""
 
     ids: tuple[int, ...]
 
@@ -61,7 +61,7 @@ class Never:
 
 @dataclass(frozen=True)
 class MinTokens:
-    """No END before so many words."""
+    """No END before this many tokens."""
 
     count: int
 
@@ -73,7 +73,7 @@ class MinTokens:
 
 @dataclass(frozen=True)
 class NoRepeat:
-    """No sequence of `size` words comes twice, prompt included (Paulus et al. 2018)."""
+    """Never repeat a sequence of `size` tokens, prompt included (Paulus et al. 2018)."""
 
     size: int
 
@@ -110,7 +110,7 @@ class Banned:
 
 @dataclass(frozen=True)
 class Penalty:
-    """The repetition penalty on every word that is already there, prompt included."""
+    """The repetition penalty on every token that is already there, prompt included."""
 
     value: float
 
@@ -121,7 +121,7 @@ class Penalty:
 
 @dataclass(frozen=True)
 class Limits:
-    """Several limits as one. A row that is left with no word at all may only end."""
+    """Several limits as one. A row without any possible token may only end."""
 
     parts: tuple[Limit, ...]
 
@@ -144,7 +144,7 @@ class AtEnd:
 
 @dataclass(frozen=True)
 class MaxTokens:
-    """Stop after so many words."""
+    """Stop after this many tokens."""
 
     count: int
 
@@ -155,14 +155,14 @@ class MaxTokens:
 
 @dataclass(frozen=True)
 class StopStrings:
-    """Stop when the text written (not the prompt) holds one of these strings."""
+    """Stop when the text generated (not the prompt) contains one of these strings."""
 
     strings: tuple[str, ...]
     decode: Callable[[Iterable[int]], str]
 
     def __call__(self, row: Written) -> str:
         """Return ``stop`` when a stop text is there."""
-        # A character is at most 4 tokens (bytes), so the tail holds any stop text that ends here.
+        # A character is at most 4 tokens (bytes), so the tail contains any stop text that ends here.
         tail = row.ids[-4 * max(map(len, self.strings)) - 4 :]
         text = self.decode(tail)
         return "stop" if any(string in text for string in self.strings) else ""
@@ -170,7 +170,7 @@ class StopStrings:
 
 @dataclass(frozen=True)
 class FirstOf:
-    """The first rule that gives a reason."""
+    """The first rule that returns a reason."""
 
     rules: tuple[StopRule, ...]
 

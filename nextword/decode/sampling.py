@@ -1,6 +1,6 @@
 """Sampling: pure functions from log-probabilities to adjusted ones, and the draw itself.
 
-A word is drawn from the model's distribution, not taken at its peak [XMU "Decoding", MAUSAM "Sampling"].
+A token is drawn from the model's distribution, not taken at its maximum [XMU "Decoding", MAUSAM "Sampling"].
 Every function takes and returns ``logp_BV`` with rows that sum to 1, and never leaves a row empty.
 """
 
@@ -30,7 +30,7 @@ def temperature(logp_BV: Floats, value: float) -> Floats:
 
 
 def top_k(logp_BV: Floats, k: int) -> Floats:
-    """Keep exactly the k most likely tokens (Fan et al. 2018); of equals those with the lower ids."""
+    """Keep exactly the k most likely tokens (Fan et al. 2018); among ties those with lower ids."""
     V = logp_BV.shape[-1]
     if not 0 < k < V:
         return logp_BV
@@ -87,7 +87,7 @@ def shape(logp_BV: Floats, settings: DecodeSettings) -> Floats:
 
 
 def uniform(seed: int, sample: int, position: int) -> float:
-    """Return a number in [0, 1) that depends on these three alone: no batch, no order of calls (Philox)."""
+    """Return a number in [0, 1) that depends only on these three, not on batches or call order (Philox)."""
     bits = np.random.Philox(key=np.array([seed, sample], dtype=np.uint64), counter=position).random_raw()
     return float(int(bits) >> 11) * 2.0**-53
 
@@ -105,7 +105,7 @@ def draw(logp_BV: Floats, uniform_B: npt.ArrayLike) -> Ints:
 
 
 def _smallest_set(logp_BV: Floats, badness_BV: Floats, mass: float) -> Bools:
-    """Keep the fewest tokens, best first, whose probabilities reach the mass; of equals the lower ids."""
+    """Keep the fewest tokens, best first, whose probabilities reach the mass; ties by lower id."""
     keep_BV: Bools = np.zeros(logp_BV.shape, dtype=np.bool_)
     for keep_V, p_V, badness_V in zip(keep_BV, np.exp(logp_BV), badness_BV, strict=True):
         keep_V[_smallest_row(p_V, badness_V, mass * float(p_V.sum()))] = True

@@ -10,7 +10,7 @@ from nextword.core.settings import Settings
 
 
 class DecodeSettings(Settings):
-    """How words are chosen and when to stop."""
+    """How tokens are chosen and when to stop."""
 
     decode: str = Field("sample", description="how the next token is chosen: greedy, sample or beam")
     max_tokens: int = Field(100, ge=1, le=1_000_000, description="maximum number of tokens, END included")
@@ -55,5 +55,5 @@ class DecodeSettings(Settings):
         return self
 
     def seeded(self) -> DecodeSettings:
-        """Return the same settings with a seed: a new one is drawn where there was none."""
+        """Return the same settings with a seed, drawn at random where there was none."""
         return self if self.seed is not None else self.model_copy(update={"seed": secrets.randbits(32)})

@@ -1,4 +1,4 @@
-"""Text as it comes: the incremental detokenizer of one row, which holds back what may be a stop text.
+"""Text as it comes: the incremental detokenizer of one row, which withholds what may be a stop text.
 
 A reader never sees a broken character, nor the first letters of a stop text that then completes.
 """
@@ -15,14 +15,14 @@ class TextStream:
 
     def __init__(self, tokenizer: Tokenizer, prompt: Sequence[int] = (), stop: Sequence[str] = ()) -> None:
         self._decoder = tokenizer.decoder()
-        for word in prompt:  # a word after the prompt starts with a space
+        for word in prompt:  # a token after the prompt starts with a space
             self._decoder.push(int(word))
         self._stop = tuple(stop)
         self._held = ""
         self.stopped = False
 
     def push(self, word: int) -> str:
-        """Read one word; the text that can be shown now. END shows nothing."""
+        """Read one token and return the text that can be shown now. END shows nothing."""
         return "" if word == END or self.stopped else self._release(self._decoder.push(int(word)))
 
     def flush(self) -> str:
@@ -46,6 +46,6 @@ class TextStream:
 
     @staticmethod
     def _overlap(text: str, string: str) -> int:
-        """Tell how many of the last characters are a beginning of the string."""
+        """Return how many of the last characters are a beginning of the string."""
         longest = min(len(text), len(string) - 1)
         return next((size for size in range(longest, 0, -1) if text.endswith(string[:size])), 0)

@@ -1,7 +1,7 @@
 """Whether one model is really better than another: tests over the held-out text and over the seeds.
 
-[IITD-2 "LSTM vs GRU"]: "no conclusive evidence" is a statement about such a test. Two things are drawn by
-chance, the text that is measured and the seed of the training; each has its test, and the larger p counts.
+[IITD-2 "LSTM vs GRU"]: "no conclusive evidence" is a statement about such a test. Two things are random, the
+text that is measured and the seed of the training; each has its test, and the larger p counts.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import numpy.typing as npt
 
 LEVEL = 0.05  # a smaller p is called a difference
 ROUNDS = 10_000
-_EXACT = 13  # so many blocks have few enough signs to try them all
+_EXACT = 13  # up to this many blocks all signs are tried
 _NODES = 400
 
 
 @dataclass(frozen=True)
 class Test:
-    """A model against the best one."""
+    """A model compared with the best one."""
 
     behind: float  # how much worse it is, per unit of `sizes`
-    low: float  # 95 % of the texts of this kind say at least this …
-    high: float  # … and at most that
+    low: float  # the 95 % interval of the difference: from this …
+    high: float  # … to this
     p_text: float  # by the blocks of the text
     p_seeds: float | None  # by the seeds; None where there are too few
 
@@ -36,9 +36,9 @@ class Test:
 
 
 def against(costs: Sequence[npt.ArrayLike], best: Sequence[npt.ArrayLike], sizes: npt.ArrayLike) -> Test:
-    """Compare two models by what the blocks of a text cost them; one row of ``costs`` a seed.
+    """Compare two models by what the blocks of a text cost them; one row of ``costs`` per seed.
 
-    ``sizes``: of the blocks, in the unit that `behind` is told in, such as bytes.
+    ``sizes``: of the blocks, in the unit in which `behind` is reported, such as bytes.
     """
     a_KB, b_KB = np.asarray(costs, dtype=np.float64), np.asarray(best, dtype=np.float64)
     size_B = np.asarray(sizes, dtype=np.float64)
@@ -81,9 +81,9 @@ def interval(
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Return the two-sided p of Welch's t-test (1947) on one number a seed; None where no spread is known.
+    """Return the two-sided p of Welch's t-test (1947) on one number per seed; None without a known spread.
 
-    A model without seeds (a count model) is one number that would come again.
+    A model without seeds (a count model) is one number that every run would repeat.
     """
     parts = [(float(np.var(x, ddof=1)) / len(x), len(x) - 1) for x in (a, b) if len(x) > 1]
     spread = sum(part for part, _ in parts)
@@ -109,7 +109,7 @@ def student(t: float, freedom: float) -> float:
 
 
 def holm(values: Sequence[float]) -> list[float]:
-    """Correct the p values of several comparisons (Holm 1979): the smallest counts n-fold, and so on."""
+    """Correct the p values of several comparisons (Holm 1979): the smallest is multiplied by n, and so on."""
     adjusted = [1.0] * len(values)
     least = 0.0
     for rank, index in enumerate(sorted(range(len(values)), key=lambda i: values[i])):

@@ -1,7 +1,7 @@
 """How a bidirectional language model would win: by looking at the word it has to predict.
 
 [IITD-2 "Bidirectional RNNs"; MAUSAM: "Use LSTMs not BiLSTMs. Why?"]. nextword refuses to train one; here it
-is built all the same, to see its loss fall to nothing and to see that it cannot write.
+is built nevertheless, to show that its loss falls to zero and that it cannot generate.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HIDDEN, LENGTH = 64, 32
 
 
 class TwoWays(nn.Module):
-    """An LSTM from the left and, if asked, one from the right; their states side by side, then the words."""
+    """An LSTM from the left and, if asked, one from the right; their states side by side, then the output."""
 
     def __init__(self, vocab_size: int, both: bool) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     fitting.refuse("bidirectional", run)
     steps = 10 if quick else 300
     text = yield from read_letters(40_000 if quick else 300_000, 20_000)
-    yield Stage("learn from the left, and from both sides", 2 * steps, "steps")
+    yield Stage("train from the left, and from both sides", 2 * steps, "steps")
     curves: dict[str, list[float]] = {}
     bits: dict[str, float] = {}
     with threads.using(1):
@@ -79,7 +79,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
             "bidirectional", "Why no bidirectional language model", 'IITD-2 "Bidirectional RNNs"', CLAIM,
             looks < 0.5 * left and blind > left,
             f"from both sides a letter of new text costs {looks:.2f} bits against {left:.2f} from the left, "
-            f"because the state from the right has already read it; when it has to write, the future is not "
+            f"because the state from the right has already read it; when it generates, the future is not "
             f"there yet, and it costs {blind:.2f} bits (a blind guess: {guess:.1f}).",
             (
                 _picture(curves), _bars(bits),
@@ -131,14 +131,14 @@ def _picture(curves: dict[str, list[float]]) -> Chart:
     for name, values in curves.items():
         smooth = [float(np.mean(values[max(0, i - 9) : i + 1])) for i in range(len(values))]
         series.append(Series(name, tuple((float(i + 1), value) for i, value in enumerate(smooth))))
-    drawn = lines(series, "Bits a letter while they learn", Axis("step"), Axis("bits a letter", zero=True))
-    caption = "The loss while they learn, mean of ten steps: one learns the text, the other learns to look."
+    drawn = lines(series, "Bits per letter in training", Axis("step"), Axis("bits per letter", zero=True))
+    caption = "The training loss, mean of ten steps: one learns the text, the other learns to look."
     return Chart(drawn, caption)
 
 
 def _bars(bits: dict[str, float]) -> Chart:
-    drawn = bars(list(bits.items()), "Bits a letter of new text", "bits a letter of new text; less is better",
+    drawn = bars(list(bits.items()), "Bits per letter of new text", "bits per letter; less is better",
                  [f"{value:.2f}" for value in bits.values()])  # fmt: skip
-    table = Table(("model", "bits a letter"), tuple(bits.items()))
+    table = Table(("model", "bits per letter"), tuple(bits.items()))
     caption = "New text as each was trained to read it, and as a language model must: nothing to the right."
     return Chart(drawn, caption, table)

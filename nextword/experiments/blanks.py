@@ -1,7 +1,7 @@
-"""Questions with blanks that check themselves: on the page without a script, in Python by `check`.
+"""Questions with blanks that check the answer: on the page without a script, in Python by `check`.
 
 [XMU "Chain rule: interactive session": "Help me to verify it"]. A browser compares what is typed with the
-pattern of its field, and the style sheet says whether it fits; so the page stays without any program.
+pattern of its field, and the style sheet shows whether it fits; so the page needs no script.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Exercise:
 
 
 def check(blanks: Sequence[Blank], name: str, value: float) -> str:
-    """Say whether an answer is right, and if not, which way leads there."""
+    """Say whether an answer is right, and if not, how to find it."""
     found = {blank.name: blank for blank in blanks}
     if name not in found:
         raise ConfigError(f"unknown blank '{name}'; there are: {', '.join(found)}")

@@ -79,8 +79,8 @@ def exercise() -> Exercise:
     )  # fmt: skip
     found = tuple(Blank(name, question, float(answer), how) for name, question, answer, how in asked)
     return Exercise(
-        "Fill in the blanks to three decimals; a blank says itself whether it is right. Everything needed "
-        "stands in the table above.", found,
+        "Fill in the blanks to three decimals; a blank shows whether it is right. Everything needed is "
+        "in the table above.", found,
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Guide, Series, lines, number
 from nextword.experiments import fitting
 from nextword.experiments.result import Chart, ExperimentResult, finish
-from nextword.experiments.small import Count, Learnt, Letters, build, learn, read_letters, settings_of
+from nextword.experiments.small import Count, Learned, Letters, build, learn, read_letters, settings_of
 
 CLAIM = (
     "The gradient might be too long; cut to the length C it keeps its direction, and descent stays on course."
@@ -37,7 +37,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     text = yield from read_letters(30_000 if quick else 200_000, 5_000)
     yield Stage("learn with and without clipping", 2 * seeds * steps, "steps")
     count = Count()
-    found: dict[str, list[Learnt]] = {}
+    found: dict[str, list[Learned]] = {}
     for name, longest in (("not clipped", 0.0), (f"clipped at {LONGEST:g}", LONGEST)):
         found[name] = yield from _trainings(text, longest, seeds, steps, count)
     free, clipped = found.values()
@@ -52,7 +52,8 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
             "clipping", "Clipping gradients that explode", 'XMU "Exploding gradient"', CLAIM,
             all(end < begins for end in ends) and (lost > 0 or np.mean(free_ends) > np.mean(ends)),
             f"without clipping {lost} of {seeds} training runs diverged (gradients up to {worst:,.0f} long)"
-            f"{summary}; cut at {LONGEST:g}, all go from {begins:.2f} to {np.mean(ends):.2f} nats a letter.",
+            f"{summary}; clipped at {LONGEST:g}, all go from {begins:.2f} to {np.mean(ends):.2f} nats "
+            "per letter.",
             (
                 _cliff(), _norms(found), _losses(found),
                 f"Measured on {text.about}: a vanilla network with ReLU, plain SGD at a rate of {RATE:g}.",
@@ -64,7 +65,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
 
 def _trainings(
     text: Letters, longest: float, seeds: int, steps: int, count: Count
-) -> Generator[Event, None, list[Learnt]]:
+) -> Generator[Event, None, list[Learned]]:
     found = []
     for seed in range(seeds):
         settings = settings_of("rnn", seed, {**SETS, "train.clip": longest, "train.steps": steps})
@@ -107,30 +108,30 @@ def _cliff() -> Chart:
     return Chart(drawn, caption, Table(("what", "value"), rows))
 
 
-def _norms(found: dict[str, list[Learnt]]) -> Chart:
-    series = _series(found, [[each.norms for each in learnt] for learnt in found.values()])
+def _norms(found: dict[str, list[Learned]]) -> Chart:
+    series = _series(found, [[each.norms for each in learned] for learned in found.values()])
     guide = Guide(LONGEST, f"C = {LONGEST:g}")
     drawn = lines(series, "Length of the gradient by step", Axis("step"),
                   Axis("length of the gradient as it comes", log=True), [guide])  # fmt: skip
     return Chart(drawn, "The gradient before it is cut, one line per seed; one that stops early diverged.")
 
 
-def _losses(found: dict[str, list[Learnt]]) -> Chart:
-    series = _series(found, [[each.losses for each in learnt] for learnt in found.values()])
-    drawn = lines(series, "Loss by step", Axis("step"), Axis("loss, nats a letter", log=True))
+def _losses(found: dict[str, list[Learned]]) -> Chart:
+    series = _series(found, [[each.losses for each in learned] for learned in found.values()])
+    drawn = lines(series, "Loss by step", Axis("step"), Axis("loss, nats per letter", log=True))
     rows = tuple(
         (name, seed, each.losses[0], each.losses[-1], number(max(each.norms)), _broke(each))
-        for name, learnt in found.items() for seed, each in enumerate(learnt)
+        for name, learned in found.items() for seed, each in enumerate(learned)
     )  # fmt: skip
     table = Table(("training", "seed", "first loss", "last loss", "longest gradient", "broke down"), rows)
     return Chart(drawn, "The loss; a line that stops early ended in NaN.", table)
 
 
-def _broke(learnt: Learnt) -> str:
-    return f"after step {len(learnt.losses)}" if learnt.broke else "no"
+def _broke(learned: Learned) -> str:
+    return f"after step {len(learned.losses)}" if learned.broke else "no"
 
 
-def _series(found: dict[str, list[Learnt]], values: list[list[list[float]]]) -> list[Series]:
+def _series(found: dict[str, list[Learned]], values: list[list[list[float]]]) -> list[Series]:
     """Draw one line per seed, named once."""
     return [
         Series(name, tuple((float(step), value) for step, value in enumerate(line, start=1)), look, seed == 0)

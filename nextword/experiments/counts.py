@@ -23,10 +23,10 @@ from nextword.text.words import WordTokenizer
 
 CLAIM = "p(I as the first word) = 3/4, p(you | love) = 2/3, and p(love) = 2/15, which should read 3/15."
 WHY = (
-    "Why white-space words give other numbers: the full stop stays with its word, so that 'tons.' and "
+    "Why whitespace words give other numbers: the full stop stays with its word, so that 'tons.' and "
     "'Man.' are words of their own, and nextword also predicts the end of every line: END is counted like "
     "a word, which makes 19 predictions out of 15 words. p(you | love) and p(I | START) do not change, "
-    "since neither a full stop nor an end stands there."
+    "since neither a full stop nor an end is involved."
 )
 ENDS = (
     "The slide's own counts leave a gap at the end of a sentence: n(me) = 1, but no word follows 'me', so "
@@ -36,7 +36,7 @@ _EPS = ((1, 1, 1), (1, 1, 2), (1, 2, 0.5))
 
 
 def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
-    """Count by hand and by nextword; it is small enough to be quick at all times."""
+    """Count by hand and by nextword; it is always small enough to be fast."""
     fitting.refuse("counts", run)
     yield Stage("count the slide's corpus")
     tables = (by_hand(), by_nextword(), laplace())
@@ -70,7 +70,7 @@ def by_hand() -> Table:
 
 
 def by_nextword() -> Table:
-    """Ask `ngram-mle` the same, on white-space words and on words with the full stop apart."""
+    """Get the same from `ngram-mle`, on whitespace words and on words with the full stop apart."""
     rows = []
     for asked, (context, word) in {
         "p(love), order 1": ((), "love"),
@@ -82,12 +82,12 @@ def by_nextword() -> Table:
         plain, apart = (_mle(text, order) for text in (slide.TEXT, slide.TEXT.replace(".", " .")))
         spaced = ("." if context == ("tons.",) else context[0],) if context else ()
         rows.append((asked, plain.p(word, context), apart.p(word, spaced)))
-    title = "As nextword counts: white-space words, END counted (relative frequencies, `ngram-mle`)"
+    title = "As nextword counts: whitespace words, END counted (relative frequencies, `ngram-mle`)"
     return Table(("what", "text as it is", "with the full stop as a word"), tuple(rows), title)
 
 
 def laplace() -> Table:
-    """Return the slide's formula with its slip put right, and its sums as printed."""
+    """Return the slide's formula with its slip corrected, and its sums as printed."""
     context = ("love", "you")
     rows = tuple(
         (
@@ -112,7 +112,7 @@ def laplace() -> Table:
 
 
 class _Probabilities:
-    """A model and its words, to be asked for single probabilities."""
+    """A model and its vocabulary, for single probabilities."""
 
     def __init__(self, model: NgramModel, tokenizer: Any) -> None:
         self.model, self.tokenizer = model, tokenizer

@@ -28,12 +28,12 @@ class Example:
 
     @property
     def T(self) -> int:  # noqa: N802 - the slide's letter
-        """Words that are read."""
+        """The number of words that are read."""
         return len(self.e_TE)
 
 
 def random_example(hidden: int, words: int, length: int, seed: int, gain: float = 1.0) -> Example:
-    """Draw random weights; those from state to state keep lengths, times ``gain``."""
+    """Draw random weights; the recurrent ones are orthogonal, times ``gain``."""
     rng = np.random.default_rng(seed)
     turn_HH, _ = np.linalg.qr(rng.normal(size=(hidden, hidden)))
     return Example(
@@ -165,5 +165,5 @@ def at_random(example: Example, keep: float, factor: float, draws: int, rng: np.
 
 
 def truncated(example: Example, steps: int) -> Floats:
-    """Sum over the last ``steps`` appearances alone: from i = T - τ + 1, where the slide begins at 1."""
+    """Sum over the last ``steps`` appearances only: from i = T - τ + 1, where the slide begins at 1."""
     return np.asarray(by_appearance(example)[-steps:].sum(axis=0))

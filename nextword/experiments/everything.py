@@ -20,12 +20,12 @@ from nextword.experiments.result import ExperimentResult, add, command_line
 from nextword.store.names import RUNS
 
 PAGE = "all.html"
-NAME = "all"  # what the command line calls them together
+NAME = "all"  # their name on the command line
 
 
 @dataclass(frozen=True)
 class Everything:
-    """What all experiments found; shows itself as a table, or as the page in a notebook."""
+    """The results of all experiments; shown as a table, or as the page in a notebook."""
 
     findings: tuple[ExperimentResult, ...]
     failed: dict[str, str] = field(default_factory=dict)
@@ -42,11 +42,11 @@ class Everything:
         """Return the lecturer's page."""
         page = Page("The lectures' claims, measured")
         page.text(
-            "Every section has a slide, what it claims, the picture of what was measured, whether the claim "
-            "held, and the command that makes it again. The numbers are below each picture."
+            "Every section has a slide, its claim, a picture of the measurement, whether the claim held, and "
+            "the command that reproduces it. The numbers are below each picture."
         )
         if self.quick:
-            page.text("A quick look with few steps and seeds: what it says of a claim is not the last word.")
+            page.text("A quick run with few steps and seeds: its verdicts are preliminary.")
         page.table(self.table())
         for each in self.findings:
             page.heading(each.title)

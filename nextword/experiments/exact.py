@@ -1,7 +1,7 @@
-"""Exact search: the likeliest text of n words by any model, found by always going on with the best so far.
+"""Exact search: the most likely text of n words by any model, found by always extending the best so far.
 
 argmax P(w_1 … w_n) [MAUSAM "Neural Language Model: Greedy Decoding": "computing this is prohibitive"]. A text
-never gets likelier by a word more, so the first whole text that comes up is the likeliest (Dijkstra 1959).
+never gets more likely with another word, so the first complete text found is the most likely (Dijkstra 1959).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nextword.models.distributions import as_numpy
 
 
 class BestSequence(NamedTuple):
-    """The likeliest text; ``looked`` is the number of distributions that were asked for."""
+    """The most likely text; ``looked`` is the number of distributions that were computed."""
 
     ids: tuple[int, ...]
     logprob: float
@@ -28,7 +28,7 @@ class BestSequence(NamedTuple):
 
 @dataclass(frozen=True)
 class SearchNode:
-    """A text so far: what it costs (-log p), and the words that can follow, the likeliest first."""
+    """A text so far: its cost (-log p), and the words that can follow, the most likely first."""
 
     ids: tuple[int, ...]
     cost: float

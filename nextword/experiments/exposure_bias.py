@@ -1,4 +1,4 @@
-"""Exposure bias: what a model writes once it reads its own words, by how it was trained.
+"""Exposure bias: what a model generates once it reads its own words, by how it was trained.
 
 [MAUSAM "How to Train this Model?", "Solutions to Exposure Bias": free-running training is slow and unstable,
 teacher forcing is not exposed to mistakes, scheduled sampling feeds more and more own words]
@@ -73,16 +73,16 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
         ExperimentResult(
             "exposure-bias", "Exposure bias", SLIDE, CLAIM,
             ends["free-running"] > ends["teacher forcing"] and drift > 0 and p < significance.LEVEL,
-            f"judged by a {JUDGE}-gram model, text written after teacher forcing costs "
-            f"{ends['teacher forcing']:.2f} nats a letter against {ends['real text']:.2f} of real text, and "
+            f"judged by a {JUDGE}-gram model, text generated after teacher forcing costs "
+            f"{ends['teacher forcing']:.2f} nats per letter against {ends['real text']:.2f} of real text and "
             f"{drift:+.2f} more in its last third than in its first (p = {p:.2g}): "
-            f"{_growth(drift, p)}; scheduled sampling writes text of "
+            f"{_growth(drift, p)}; scheduled sampling generates text of "
             f"{ends['scheduled sampling']:.2f}, free-running training of {ends['free-running']:.2f}, where "
             f"letters drawn one by one cost {ends['each letter alone']:.2f}.",
             (
                 _picture(judged), _table(judged, losses),
                 f"Measured on {text.about}: an LSTM of 64 units, {steps} steps each. `each letter alone` "
-                "draws every letter from its frequency, independently of the others: it babbles.",
+                "draws every letter from its frequency, independently of the others.",
             ),
         ),
         out,
@@ -93,7 +93,7 @@ def _train(
     text: Letters, steps: int
 ) -> Generator[Event, None, tuple[dict[str, LanguageModel], dict[str, float]]]:
     """Train the models, and measure the loss of each on new text."""
-    yield Stage("learn in three ways", steps * len(TRAININGS), "steps")
+    yield Stage("train in three ways", steps * len(TRAININGS), "steps")
     count = Count()
     models: dict[str, LanguageModel] = {}
     losses: dict[str, float] = {}
@@ -101,9 +101,9 @@ def _train(
         sets: dict[str, Any] = {"model.layers": 1, "model.hidden": 64, "train.forcing": forcing}
         settings = settings_of("lstm", 0, {**sets, "train.steps": steps})
         source = Windows(text.ids, batch=32, length=32, seed=0)
-        learnt = yield from learn(settings, build(settings, text.vocab_size, text.counts), source, count)
-        models[name] = learnt.model
-        losses[name] = float(nats(learnt.model, rows_of(text.held, 64, 300), skip=16).mean())
+        learned = yield from learn(settings, build(settings, text.vocab_size, text.counts), source, count)
+        models[name] = learned.model
+        losses[name] = float(nats(learned.model, rows_of(text.held, 64, 300), skip=16).mean())
     return models, losses
 
 
@@ -126,7 +126,7 @@ def _alone(text: Letters, real_BT: Ints) -> Ints:
 
 
 def _drift(written_BT: Floats, real_BT: Floats) -> tuple[float, float]:
-    """Tell how much worse the last third is than the first, beyond what real text does, and the p of it."""
+    """Return how much worse the last third is than the first, beyond what real text does, and its p."""
     third = written_BT.shape[1] // 3
     rise_B = [part[:, -third:].mean(axis=1) - part[:, :third].mean(axis=1) for part in (written_BT, real_BT)]
     return float(np.mean(rise_B[0] - rise_B[1])), significance.sign_flips(rise_B[0] - rise_B[1])
@@ -145,11 +145,11 @@ def _curve(nats_BT: Floats) -> tuple[tuple[float, float], ...]:
 
 def _picture(judged: dict[str, Floats]) -> Chart:
     series = [Series(name, _curve(found)) for name, found in judged.items()]
-    across, up = Axis("letters written after the prompt"), Axis("nats a letter, by the judge")
-    drawn = lines(series, "What the written text costs, place by place", across, up)
+    across, up = Axis("letters generated after the prompt"), Axis("nats per letter, by the judge")
+    drawn = lines(series, "What the generated text costs, place by place", across, up)
     caption = (
-        f"Texts that go on from {PROMPT} real letters, judged by a {JUDGE}-gram model of the same text: the "
-        "higher, the less like real text; a rising line is a model that is led astray by its own words."
+        f"Continuations of {PROMPT} real letters, judged by a {JUDGE}-gram model of the same text: the "
+        "higher, the less like real text; a rising line is a model that is misled by its own words."
     )
     heads = ("letters written", *judged)
     curves = {name: _curve(found) for name, found in judged.items()}
@@ -163,7 +163,7 @@ def _table(judged: dict[str, Floats], losses: dict[str, float]) -> Table:
         (name, losses.get(name), float(found.mean()), _drift(found, judged["real text"])[0])
         for name, found in judged.items()
     )
-    heads = ("text of", "nats when it reads real text", "nats of what it writes", "more in the last third")
+    heads = ("text of", "nats when it reads real text", "nats of what it generates", "more in the last third")
     return Table(heads, rows, "Reading the true words, and reading its own")
 
 
@@ -171,7 +171,7 @@ def _of_run(run: str, out: str | None) -> Iterator[Event]:
     """Do the same for a run: its own sampled words against the end of its text."""
     trained = saved.load(run)
     held = yield from texts.end_of_text(run, trained, 4 * (PROMPT + WRITTEN))
-    yield Stage("write and judge")
+    yield Stage("generate and judge")
     half = len(held) // 2
     judge = estimation.build(_packed(held[half:]), trained.tokenizer.vocab_size, NgramSettings(order=3))
     real_BT = rows_of(held[:half], PROMPT + WRITTEN, 64)
@@ -182,7 +182,7 @@ def _of_run(run: str, out: str | None) -> Iterator[Event]:
     yield from finish(
         ExperimentResult(
             "exposure-bias", f"Exposure bias of {run}", SLIDE, CLAIM, drift > 0 and p < significance.LEVEL,
-            f"what this {trained.settings.family} writes costs {drift:+.2f} nats more in its last third than "
+            f"text of this {trained.settings.family} costs {drift:+.2f} nats more in its last third than "
             f"in its first, judged by a trigram model (p = {p:.2g}): {_growth(drift, p)}.",
             (_picture(judged), _table(judged, {trained.settings.family: reads})),
         ),

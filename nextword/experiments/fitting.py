@@ -1,4 +1,4 @@
-"""Which experiments look at a run of the user's, and which models they fit."""
+"""Which experiments accept a run of the user's, and which models they fit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nextword.runs.saved import Trained
 if TYPE_CHECKING:
     from nextword.models.network import NeuralLanguageModel
 
-# Experiments that can look at a run, and what they need of it.
+# Experiments that accept a run, and what they need of it.
 TAKES = {
     "sums-to-one": "any model",
     "smoothing": "the text of a run",
@@ -28,7 +28,7 @@ TAKES = {
 
 
 class DoesNotFit(ConfigError):  # noqa: N818 - it says what is wrong
-    """An experiment has nothing to look at in this run."""
+    """An experiment cannot use this run."""
 
 
 def refuse(lab: str, run: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Greedy or beam: how often each finds the likeliest text, which an exact search knows.
+"""Greedy or beam: how often each finds the most likely text, which an exact search knows.
 
 [MAUSAM "Neural Language Model: Greedy Decoding": argmax P(w_1 … w_n) is prohibitive; greedy never begins with
 a word of low probability and prefers many common words to one rare word; "Beam Search"]
@@ -33,10 +33,10 @@ CLAIM = (
     "probability and prefers many common words to one rare word; a beam is the cure."
 )
 BEAMS = (1, 2, 4, 8, 16)
-LENGTH = 5  # words to write
+LENGTH = 5  # words to generate
 VOCABULARY = 500
-MOST = 1_500  # distributions an exact search may ask for
-# Two corners for greedy choice: a likelier beginning that scatters, and common words one after another.
+MOST = 1_500  # distributions that an exact search may compute
+# Two hard cases for greedy choice: a likely beginning with many continuations, and several common words.
 CORNERS = (
     ("a beginning of lower probability", ("the cat sat", "the dog ran", "the sun rose", "the rain fell",
      "the bell rang", "Xiamen University", "Xiamen University", "Xiamen University", "Xiamen University")),
@@ -49,10 +49,10 @@ CORNERS = (
 class SearchResults:
     """What the searches found for some prompts."""
 
-    best_P: Floats  # log p of the likeliest text
-    got_PK: Floats  # log p of what each beam wrote
-    first: float  # share of prompts whose likeliest text begins otherwise than greedy does
-    looked: float  # distributions an exact search asked for
+    best_P: Floats  # log p of the most likely text
+    got_PK: Floats  # log p of what each beam found
+    first: float  # share of prompts whose most likely text begins with another word than greedy takes
+    looked: float  # distributions that an exact search computed
     unsolved: int  # prompts for which it gave up
 
 
@@ -75,10 +75,10 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
         ExperimentResult(
             "greedy-or-beam", "Greedy or beam?", 'MAUSAM "Neural Language Model: Greedy Decoding"', CLAIM,
             bool(hits_K[0] < hits_K[-1] and found.first > 0),
-            f"in {name} greedy choice finds the likeliest {LENGTH} words for {hits_K[0]:.0%} of "
+            f"in {name} greedy choice finds the most likely {LENGTH} words for {hits_K[0]:.0%} of "
             f"{len(found.best_P)} prompts, a beam of 4 for {hits_K[2]:.0%}, of {BEAMS[-1]} for "
-            f"{hits_K[-1]:.0%}; for {found.first:.0%} the likeliest text begins with another word than "
-            f"greedy takes; the exact search asked for {found.looked:,.0f} distributions a prompt"
+            f"{hits_K[-1]:.0%}; for {found.first:.0%} the most likely text begins with another word than "
+            f"greedy takes; the exact search computed {found.looked:,.0f} distributions per prompt"
             f"{_unsolved(found.unsolved)}.",
             (_picture(hits_K, gaps_K), *corners),
         ),
@@ -100,7 +100,7 @@ def _search(model: LanguageModel, held: Floats, count: int) -> Generator[Event, 
         found = exact.search(model, prompt, LENGTH, (UNKNOWN, END), MOST)
         yield Progress(done)
         rows = [_beam(model, prompt, size) for size in BEAMS]
-        if found is None:  # the best that is known then
+        if found is None:  # use the best that is known
             unsolved += 1
             ids, logprob = max(rows, key=lambda row: row[1])
             found = exact.BestSequence(ids, logprob, MOST)
@@ -132,17 +132,17 @@ def _name(size: int) -> str:
 def _picture(hits_K: Floats, gaps_K: Floats) -> Chart:
     ticks = tuple((float(size), "greedy" if size == 1 else str(size)) for size in BEAMS)
     points = tuple((float(size), 100 * float(share)) for size, share in zip(BEAMS, hits_K, strict=True))
-    drawn = lines([Series("exact best found", points)], "How often the likeliest text is found",
+    drawn = lines([Series("exact best found", points)], "How often the most likely text is found",
                   Axis("beam size", log=True, names=ticks), Axis("prompts, %", zero=True))  # fmt: skip
     rows = tuple(
         (_name(size), f"{share:.0%}", float(gap))
         for size, share, gap in zip(BEAMS, hits_K, gaps_K, strict=True)
     )
     caption = (
-        f"Continue three held-out words by {LENGTH} more: for how many prompts the {LENGTH} likeliest words "
-        "are found, as an exact search knows them."
+        f"Continue three held-out words by {LENGTH} more: for how many prompts the {LENGTH} most likely "
+        "words, as found by an exact search, are found."
     )
-    return Chart(drawn, caption, Table(("search", "likeliest text found", "nats lost, mean"), rows))
+    return Chart(drawn, caption, Table(("search", "most likely text found", "nats lost, mean"), rows))
 
 
 def _corner(title: str, sentences: tuple[str, ...]) -> Table:

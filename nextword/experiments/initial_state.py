@@ -1,4 +1,4 @@
-"""Another h_0: does a small change of the first state die out, or grow?
+"""Another h_0: does a small change of the initial state die out, or grow?
 
 [XMU "The gradient may be a trouble maker": it is "not robust to changes in initial conditions";
 "What are the eigenvalues of W_h?" (what matters is |λ|, and a W that is not normal can grow first)]
@@ -28,13 +28,13 @@ SLIDE = 'XMU "The gradient may be a trouble maker"'
 CLAIM = "The full gradient is not robust to changes in initial conditions; |λ| of W_h decides what grows."
 LENGTH = 60
 PUSH = 1e-3  # length of the change of h_0
-GAINS = (0.5, 0.9, 1.5, 3.0)  # what W_h, of lengths kept, is multiplied by
+GAINS = (0.5, 0.9, 1.5, 3.0)  # the orthogonal W_h is multiplied by these
 TRAINED = ("rnn", "lstm", "gru")
 SETS = {"model.layers": 1, "model.hidden": 64}
 
 
 def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
-    """Push new networks with ever larger W_h, and trained ones; or the network of a run."""
+    """Perturb new networks with ever larger W_h, and trained ones; or the network of a run."""
     if run is not None:
         yield from _of_run(run, out)
         return
@@ -78,7 +78,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
 
 
 def _scaled(gain: float, vocab_size: int) -> Network:
-    """Build a new vanilla network; its W_h keeps lengths, so that |λ| = gain for every eigenvalue."""
+    """Build a new vanilla network; its W_h is orthogonal times gain, so that every |λ| = gain."""
     network = build(settings_of("rnn", 0, SETS), vocab_size)
     with torch.no_grad():
         for name, weight in network.named_parameters():
@@ -100,7 +100,7 @@ def distances(network: Network, rows_BT: Ints) -> Floats:
 
 
 def gradient_change(network: Network, rows_BT: Ints) -> float:
-    """Tell how much the gradient of the weights from state to state changes, relative to its length."""
+    """Return how much the gradient of the recurrent weights changes, relative to its length."""
     grads = []
     network = copy.deepcopy(network).double()
     named = network.named_parameters()
@@ -128,7 +128,7 @@ def _two_starts(network: Network, rows: int) -> tuple[object, object]:
 
 
 def _apart(state: object, other: object) -> float:
-    """Return the mean distance of two states over the rows: of h alone, which is what the network tells."""
+    """Return the mean distance of two states over the rows: of h alone, which is the output."""
     pairs = zip(leaves(state), leaves(other), strict=True)
     first = next(iter(pairs))
     return float((first[0] - first[1]).norm(dim=-1).mean())
@@ -145,7 +145,7 @@ def _picture(curves: dict[str, Floats], where: str) -> Chart:
     rows = tuple(cells(name, (curve[t] for t in at)) for name, curve in curves.items())
     caption = (
         f"The same letters read from h_0 and from h_0 moved by {PUSH:g}: how far apart the states are "
-        f"{where}. What falls forgets how it began, what rises never agrees again; below 1e-12 is rounding."
+        f"{where}. A falling line forgets h_0, a rising one never converges; below 1e-12 is rounding."
     )
     return Chart(drawn, caption, Table(("network", *(f"t = {t}" for t in at)), rows))
 

@@ -47,7 +47,7 @@ DISTANCES = (7, 14, 28, 56)  # of the tickets
 
 @dataclass
 class Trials:
-    """What the seeds of one cell gave."""
+    """The results of one cell over the seeds."""
 
     weights: int = 0
     seconds: list[float] = field(default_factory=list)  # of processor time, for the letters
@@ -98,19 +98,21 @@ def _letters(
     settings = settings_of(name, seed, {"model.layers": 1, "model.hidden": HIDDEN, "train.steps": steps})
     network = build(settings, text.vocab_size, text.counts)
     inner = sum(weight.numel() for weight in cast(nn.ModuleList, network.layers).parameters())
-    learnt = yield from learn(settings, network, Windows(text.ids, batch=32, length=LENGTH, seed=seed), count)
+    learned = yield from learn(
+        settings, network, Windows(text.ids, batch=32, length=LENGTH, seed=seed), count
+    )
     held_BT = rows_of(text.held, LENGTH + 16, 400)
     trials.weights = inner
-    trials.seconds.append(learnt.seconds)
-    trials.curves.append(learnt.losses)
-    trials.costs.append(nats(learnt.model, held_BT, skip=16).sum(axis=1) / NATS_PER_BIT)
+    trials.seconds.append(learned.seconds)
+    trials.curves.append(learned.losses)
+    trials.costs.append(nats(learned.model, held_BT, skip=16).sum(axis=1) / NATS_PER_BIT)
 
 
 def _tickets(name: str, seed: int, steps: int, trials: Trials, count: Count) -> Generator[Event, None, None]:
     settings = settings_of(name, seed, {"model.layers": 1, "model.hidden": HIDDEN, "train.steps": steps})
     network = build(settings, reach.VOCABULARY)
-    learnt = yield from learn(settings, network, Made(reach.make_batch, seed), count)
-    shares = [reach.recalled(learnt.model, distance, 64, seed) for distance in DISTANCES]
+    learned = yield from learn(settings, network, Made(reach.make_batch, seed), count)
+    shares = [reach.recalled(learned.model, distance, 64, seed) for distance in DISTANCES]
     trials.recalled.append(np.array(shares))
 
 
@@ -148,14 +150,14 @@ def _learning(trials: dict[str, Trials]) -> Chart:
             ]
             points = tuple((float(i + 1), value) for i, value in enumerate(smooth) if i >= 9)
             series.append(Series(name, points or ((1.0, smooth[-1]),), look, seed == 0))
-    drawn = lines(series, "Learning letters", Axis("step"), Axis("bits a letter, mean of ten steps"))
-    return Chart(drawn, "How both learn letters, one line a seed.")
+    drawn = lines(series, "Learning letters", Axis("step"), Axis("bits per letter, mean of ten steps"))
+    return Chart(drawn, "How both learn letters, one line per seed.")
 
 
 def _bars(bits: dict[str, tuple[float, float]]) -> Chart:
     values = [(name, mean) for name, (mean, _) in bits.items()]
     notes = [f"{mean:.3f} ± {spread:.3f}" for mean, spread in bits.values()]
-    drawn = bars(values, "Bits a letter of new text", "bits a letter of held-out text; less is better",
+    drawn = bars(values, "Bits per letter of new text", "bits per letter of held-out text; less is better",
                  notes, [spread for _, spread in bits.values()])  # fmt: skip
     return Chart(drawn, "Held-out text; whiskers are one standard deviation over seeds.")
 
@@ -174,5 +176,5 @@ def _table(
     )  # fmt: skip
     p_tickets = 1.0 if p_recall is None else p_recall
     last = ("p of the difference", None, None, f"{test.p:.3g}", f"{p_tickets:.3g}")
-    heads = ("cell", "weights of the layer", "seconds to learn", "bits a letter", "tickets recalled")
+    heads = ("cell", "weights of the layer", "seconds to train", "bits per letter", "tickets recalled")
     return Table(heads, (*rows, last), "Both cells, the larger p of text and seeds")

@@ -1,6 +1,6 @@
 """Time against length: what must wait for the word before, and what is computed for all words at once.
 
-[IITD-1 "RNN Language Models": recurrent computation is slow; PENN: it cannot be parallelised; MAUSAM]
+[IITD-1 "RNN Language Models": recurrent computation is slow; PENN: it cannot be parallelized; MAUSAM]
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from nextword.experiments.small import build, settings_of
 from nextword.models.network import Network
 from nextword.system import threads
 
-CLAIM = "Recurrent computation is slow: step t waits for step t - 1, so it cannot be parallelised."
+CLAIM = "Recurrent computation is slow: step t waits for step t - 1, so it cannot be parallelized."
 WORDS, HIDDEN = 200, 128
-SHORT = 16  # words of the rows that are read side by side
+SHORT = 16  # words of the rows that are read in parallel
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 FAMILIES: dict[str, tuple[str, Callable[[int], int]]] = {
     "rnn": ("one after another", lambda T: T),
@@ -35,7 +35,7 @@ FAMILIES: dict[str, tuple[str, Callable[[int], int]]] = {
 
 
 def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
-    """Read and differentiate one row of so many words, with one thread."""
+    """Run one row of growing length forward and backward, with one thread."""
     fitting.refuse("parallel", run)
     lengths, repeats = (LENGTHS[:3], 2) if quick else (LENGTHS, 5)
     yield Stage("read rows of growing length", len(FAMILIES) * len(lengths), "rows")
@@ -55,8 +55,8 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
             "parallel", "What can be computed at once", 'IITD-1 "RNN Language Models"', CLAIM,
             waits["rnn"] > 1.5 * waits["window"] and waits["rnn"] > 1.5 * waits["mingru"],
             f"the RNN takes {waits['rnn']:.1f} times as long for one row of {lengths[-1]:,} words as for the "
-            f"same words in rows of {SHORT}, which it can read side by side; the others take {summary} times "
-            f"as long. One row of {lengths[-1]:,} costs the RNN {last['rnn']:.0f} µs a word, the scan "
+            f"same words in rows of {SHORT}, which it can read in parallel; the others take {summary} times "
+            f"as long. One row of {lengths[-1]:,} costs the RNN {last['rnn']:.0f} µs per word, the scan "
             f"{last['mingru']:.0f}, the window model {last['window']:.0f} and attention "
             f"{last['transformer']:.0f}.",
             (_waits(waits, lengths[-1]), _picture(found, lengths), _per_word(found, lengths),
@@ -96,8 +96,8 @@ def _waits(waits: dict[str, float], T: int) -> Chart:
     drawn = bars(list(waits.items()), "What waiting for the word before costs", unit, notes)
     caption = (
         f"The same work on the same processor, once as one row of {T:,} words, once as {T // SHORT} rows "
-        "side by side: what must wait for the word before loses, what is computed at once does not. "
-        "(Attention also has more pairs of words to look at in a long row.)"
+        "in parallel: what must wait for the word before is slower, what is computed at once is not. "
+        "(Attention also has more pairs of words in a long row.)"
     )
     return Chart(drawn, caption, Table(("family", "times as long"), tuple(waits.items())))
 
@@ -108,11 +108,11 @@ def _picture(found: dict[str, list[float]], lengths: tuple[int, ...]) -> Chart:
         for name, seconds in found.items()
     ]
     drawn = lines(series, "Time to read a row by its length", Axis("words in the row, T", log=True),
-                  Axis("milliseconds, there and back", log=True))  # fmt: skip
+                  Axis("milliseconds, forward and backward", log=True))  # fmt: skip
     rows = tuple((T, *(1000 * found[name][i] for name in found)) for i, T in enumerate(lengths))
     caption = (
-        f"Milliseconds to read one row and to differentiate it, one layer of {HIDDEN} units, one thread. "
-        "Recurrent ones grow in proportion from the first word on; what is computed at once hardly grows "
+        f"Milliseconds to run one row forward and backward, one layer of {HIDDEN} units, one thread. "
+        "Recurrent ones grow in proportion from the first word; what is computed at once hardly grows "
         "while the row is short."
     )
     return Chart(drawn, caption, Table(("words", *found), rows))
@@ -123,16 +123,16 @@ def _per_word(found: dict[str, list[float]], lengths: tuple[int, ...]) -> Chart:
         Series(name, tuple((float(T), 1e6 * s / T) for T, s in zip(lengths, seconds, strict=True)))
         for name, seconds in found.items()
     ]
-    drawn = lines(series, "Time a word by the length of the row", Axis("words in the row, T", log=True),
-                  Axis("microseconds a word", log=True))  # fmt: skip
+    drawn = lines(series, "Time per word by the length of the row", Axis("words in the row, T", log=True),
+                  Axis("microseconds per word", log=True))  # fmt: skip
     caption = (
-        "The same for each word: what a row costs in any case is spread over its words, and what is left is "
-        "the price of one word more. Attention looks at every word before, so its line turns up again."
+        "The same for each word: the fixed cost of a row is spread over its words, and what remains is the "
+        "price of one more word. Attention looks at every word before, so its line rises again."
     )
     return Chart(drawn, caption)
 
 
 def _waiting(last: dict[str, float], T: int) -> Table:
     rows = tuple((name, how, steps(T), last[name]) for name, (how, steps) in FAMILIES.items())
-    heads = ("family", "a row is read", f"steps that wait for each other, T = {T:,}", "µs a word")
+    heads = ("family", "a row is read", f"steps that wait for each other, T = {T:,}", "µs per word")
     return Table(heads, rows, "Why: the longest chain of steps, however many processors there are")

@@ -1,4 +1,4 @@
-"""Random truncation: right on average, and what that costs in variance.
+"""Random truncation: right on average, and its cost in variance.
 
 [XMU "Truncating time steps", "Random truncation"]. The slide keeps the rest of the gradient with probability
 π and multiplies it by π ξ, whose mean is π²; unbiased is ξ / π, which is what `train.bptt=random(p)` does.
@@ -133,7 +133,7 @@ def _of_averages(errors: dict[str, list[float]], cut: float, draws: int) -> Char
     rows = tuple((n, *(errors[name][i] for name in errors)) for i, n in enumerate(at))
     caption = (
         f"The mean of n gradients cut at random (π = {KEEP}, {LENGTH} steps): unbiased falls as 1/√n and "
-        "never stops; a biased one comes to a halt."
+        "continues to fall; a biased one stops."
     )
     return Chart(drawn, caption, Table(("draws", *errors), rows))
 
@@ -147,7 +147,7 @@ def _of_spreads(spreads: dict[float, list[tuple[int, float]]]) -> Chart:
     lengths = [t for t, _ in spreads[KEEP]]
     rows = tuple((t, *(spreads[keep][i][1] for keep in spreads)) for i, t in enumerate(lengths))
     caption = (
-        "What it costs: the spread of a single draw grows with the length of the row, and the faster the "
-        "oftener it is cut."
+        "The cost: the spread of a single draw grows with the length of the row, and the faster the more "
+        "often it is cut."
     )
     return Chart(drawn, caption, Table(("T", *(f"π = {keep}" for keep in spreads)), rows))

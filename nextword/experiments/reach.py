@@ -50,19 +50,19 @@ FIRST_WORD = FIRST_NOUN + len(NOUNS)
 VOCABULARY = FIRST_WORD + len(WORDS)
 NEAREST = len(CLOSING.split()) + 1  # the noun, then the closing, then the noun again
 DISTANCES = (5, 7, 10, 14, 20, 28, 40, 56, 80, 112, 160, 224, 320)
-MIXED = 160  # the longest where distances are drawn by chance
+MIXED = 160  # the longest where distances are random
 HALF = 0.5  # recalled more often than this is called reached
 SEEDS = 4
-STEPS, TRIES = 60, 5  # at one distance: so many steps, at most so many times
-KNOWN = 0.9  # recalled so often, the next distance is tried
+STEPS, TRIES = 60, 5  # at one distance: this many steps, at most this many times
+KNOWN = 0.9  # if recalled this often, the next distance is tried
 CELLS: dict[str, dict[str, Any]] = {
     "rnn": {"model.layers": 1, "model.hidden": 48},
     "lstm": {"model.layers": 1, "model.hidden": 48},
     "gru": {"model.layers": 1, "model.hidden": 48},
     "transformer": {"model.layers": 2, "model.hidden": 32, "model.heads": 2, "model.context": 384},
 }
-FLAT = "What the last words of context bring: where the line is flat, the model looks no further back."
-COMPARED = ("rnn", "lstm")  # what the slide speaks of; the others have half as many seeds
+FLAT = "The gain from the last words of context: where the line is flat, the model looks no further back."
+COMPARED = ("rnn", "lstm")  # those on the slide; the others have half as many seeds
 CONTEXTS = (0, 1, 2, 3, 5, 8, 12, 20, 32, 50, 80, 128)  # words of context given to a run
 
 
@@ -74,7 +74,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     seeds, tries, rows = (2, 1, 16) if quick else (SEEDS, TRIES, 64)
     distances = DISTANCES[:3] if quick else DISTANCES
     trainings = [(name, seed) for name in CELLS for seed in range(seeds if name in COMPARED else seeds // 2)]
-    yield Stage("learn to recall over longer and longer distances", len(trainings), "trainings")
+    yield Stage("learn to recall over longer and longer distances", len(trainings), "training runs")
     found: dict[str, list[Floats]] = {name: [] for name in CELLS}
     for done, (name, seed) in enumerate(trainings, start=1):
         found[name].append(recall(name, seed, distances, tries, rows))
@@ -108,7 +108,7 @@ def make_rows(rng: np.random.Generator, rows: int, distance: int) -> tuple[Ints,
 
 
 def make_batch(rng: np.random.Generator, distance: int | None = None) -> Batch:
-    """Make a batch of this distance, or of random ones, small and large equally often; learn nouns only."""
+    """Make a batch of this distance, or of random ones, small and large alike; train on nouns only."""
     low, high = np.log(NEAREST), np.log(MIXED)
     drawn = round(float(np.exp(rng.uniform(low, high))))
     ids_BT, noun_B = make_rows(rng, 24, distance or drawn)
@@ -118,7 +118,7 @@ def make_batch(rng: np.random.Generator, distance: int | None = None) -> Batch:
 
 
 def recalled(model: LanguageModel, distance: int, rows: int, seed: int) -> float:
-    """Tell how often the right noun is the likeliest."""
+    """Return how often the right noun is the most likely."""
     ids_BT, noun_B = make_rows(np.random.default_rng((9, seed, distance)), rows, distance)
     logp_BN = next_words(model, ids_BT)[:, FIRST_NOUN:FIRST_WORD]
     return float(np.mean(FIRST_NOUN + logp_BN.argmax(axis=1) == noun_B))
@@ -135,9 +135,9 @@ def reach(right: Floats, distances: tuple[int, ...]) -> float:
 
 
 def recall(name: str, seed: int, distances: tuple[int, ...], tries: int, rows: int) -> Floats:
-    """Return the share recalled at each distance: from the nearest on, each is learned until it is known.
+    """Return the share recalled at each distance: from the nearest on, each is trained until it is known.
 
-    A distance that is not learned ends the training; what lies further is then only asked for.
+    A distance that is not learned ends the training; longer ones are then only measured.
     """
     sets = {**CELLS[name], "train.steps": STEPS, "train.schedule": "constant"}
     settings = settings_of(name, seed, sets)
@@ -181,7 +181,7 @@ def _picture(right: dict[str, Floats], distances: tuple[int, ...]) -> Chart:
         for name, found in right.items()
     )  # fmt: skip
     caption = (
-        f'"{OPENING} tickets … {CLOSING} ___": how often the right of {len(NOUNS)} nouns is the likeliest, '
+        f'"{OPENING} tickets … {CLOSING} ___": how often the right of {len(NOUNS)} nouns is the most likely, '
         "by the words between; whiskers are one standard error over seeds."
     )
     return Chart(drawn, caption, Table(("% recalled at", *(str(d) for d in distances)), rows))
@@ -198,14 +198,14 @@ def _table(reached: dict[str, list[float]]) -> Table:
 
 def _summary(tries: int) -> str:
     return (
-        f"Every network begins with {DISTANCES[0]} words and goes on to longer distances once it recalls "
+        f"Every network begins with {DISTANCES[0]} words and moves to longer distances once it recalls "
         f"{KNOWN:.0%}; it has {tries} times {STEPS} steps of 24 sentences for each, and only the last noun "
-        "is learned from. More steps, other widths and other rates move the numbers: what lasts is the order."
+        "is trained on. More steps, other widths and other rates change the numbers, but not the order."
     )
 
 
 def _of_run(run: str, out: str | None) -> Iterator[Event]:
-    """Measure how much a run gains from one more word of context, on the end of its own text."""
+    """Measure how much a run gains from one more token of context, on the end of its own text."""
     trained = saved.load(run)
     held = yield from texts.end_of_text(run, trained, 4 * CONTEXTS[-1])
     yield Stage("give it more and more words", len(CONTEXTS), "contexts")
@@ -218,15 +218,15 @@ def _of_run(run: str, out: str | None) -> Iterator[Event]:
     whole = found[0] - min(found)
     enough = next(c for c, v in zip(CONTEXTS, found, strict=True) if v - min(found) <= 0.05 * whole)
     points = tuple((float(context), value) for context, value in zip(CONTEXTS, found, strict=True))
-    drawn = lines([Series(trained.settings.family, points)], "Nats a word by the words given",
-                  Axis("words of context given"), Axis("nats a word"))  # fmt: skip
+    drawn = lines([Series(trained.settings.family, points)], "Nats per token by the tokens given",
+                  Axis("tokens of context given"), Axis("nats per token"))  # fmt: skip
     rows = tuple(zip(CONTEXTS, found, strict=True))
     yield from finish(
         ExperimentResult(
             "reach", f"How far back {run} looks", SLIDE, CLAIM, enough > 7,
-            f"{enough} words of context bring 95% of all that context brings this "
-            f"{trained.settings.family} ({found[0]:.2f} nats a word without any, {min(found):.2f} at best).",
-            (Chart(drawn, FLAT, Table(("words of context", "nats a word"), rows)),),
+            f"{enough} tokens of context give 95% of all that context gives this "
+            f"{trained.settings.family} ({found[0]:.2f} nats per token without, {min(found):.2f} at best).",
+            (Chart(drawn, FLAT, Table(("tokens of context", "nats per token"), rows)),),
         ),
         out,
     )  # fmt: skip

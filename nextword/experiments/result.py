@@ -1,4 +1,4 @@
-"""What an experiment found: the claim, tables and pictures, and one sentence whether it held."""
+"""The result of an experiment: the claim, tables and pictures, and one sentence whether it held."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Part = str | Table | Chart | Exercise
 
 @dataclass(frozen=True)
 class ExperimentResult:
-    """The result of an experiment; it prints as text and shows itself in notebooks."""
+    """The result of an experiment; it prints as text and has a page for notebooks."""
 
     name: str
     title: str
@@ -42,7 +42,7 @@ class ExperimentResult:
 
     @property
     def command(self) -> str:
-        """What makes it again."""
+        """The command that reproduces it."""
         return f"nextword lab {self.name}"
 
     def page(self) -> Page:
@@ -57,7 +57,7 @@ class ExperimentResult:
 
     @property
     def verdict(self) -> str:
-        """In one word or three."""
+        """The verdict in one to three words."""
         return "held" if self.holds else "did not hold"
 
     @property

@@ -1,7 +1,7 @@
-"""Small networks that learn within seconds, by the trainer's own steps.
+"""Small networks that train within seconds, by the trainer's own steps.
 
-An experiment needs many trainings of few steps: one thread, single precision, no file. The text is the
-beginning of the embedded corpus, letter by letter, or sequences that the experiment makes up.
+An experiment needs many training runs of few steps: one thread, single precision, no file. The text is the
+beginning of the embedded corpus, letter by letter, or sequences that the experiment generates.
 """
 
 from __future__ import annotations
@@ -41,29 +41,29 @@ _SETS = {"train.threads": 1, "train.precision": "fp32", "train.log_every": 1}
 
 @dataclass
 class Count:
-    """How many steps of all trainings of an experiment are done."""
+    """How many steps of all training runs of an experiment are done."""
 
     done: int = 0
 
 
 @dataclass(frozen=True)
-class Learnt:
+class Learned:
     """A trained network, and what its steps reported."""
 
     model: NeuralLanguageModel
     losses: list[float] = field(default_factory=list)  # nats per token of every step
     norms: list[float] = field(default_factory=list)  # of the gradient, before clipping
     seconds: float = 0.0  # of processor time
-    broke: str = ""  # why it ended early: the loss was no number any more
+    broke: str = ""  # why it ended early: the loss was NaN or infinite
 
 
 def settings_of(family: str, seed: int, sets: dict[str, Any]) -> RunSettings:
-    """Return a family's settings for a short training."""
+    """Return a family's settings for a short training run."""
     return plan(family, seed=seed, sets=_SETS | sets)
 
 
 def build(settings: RunSettings, vocab_size: int, counts_V: Ints | None = None) -> Network:
-    """Build a new network; ``counts_V``: how often each word comes, for the first output bias."""
+    """Build a new network; ``counts_V``: how often each token occurs, for the initial output bias."""
     family: Any = settings.find_family()
     with seeded(torch.device("cpu"), settings.train.seed, INITIAL):
         network: Network = family.build(settings.model, vocab_size, True)
@@ -74,10 +74,10 @@ def build(settings: RunSettings, vocab_size: int, counts_V: Ints | None = None) 
 
 def learn(
     settings: RunSettings, network: Network, source: Batches, count: Count
-) -> Generator[Event, None, Learnt]:
-    """Train to the end of ``train.steps``; the progress goes on from that of earlier trainings."""
+) -> Generator[Event, None, Learned]:
+    """Train to the end of ``train.steps``; the progress continues that of earlier training runs."""
     began, first = time.process_time(), count.done
-    learnt = Learnt(NeuralLanguageModel(network))
+    learned = Learned(NeuralLanguageModel(network))
     network.train()
     train = cast(NeuralTrainSettings, settings.train)
     events = loop.fit(Job(network, train, source, NextToken(train), model=NeuralLanguageModel))
@@ -87,30 +87,30 @@ def learn(
         except TrainingError as error:
             network.eval()
             count.done = first + cast(NeuralTrainSettings, settings.train).steps
-            return replace(learnt, broke=str(error), seconds=time.process_time() - began)
+            return replace(learned, broke=str(error), seconds=time.process_time() - began)
         if isinstance(event, Measure):
-            learnt.losses.append(float(event.values["loss"]))
-            learnt.norms.append(float(event.values["norm"]))
+            learned.losses.append(float(event.values["loss"]))
+            learned.norms.append(float(event.values["norm"]))
             count.done = first + int(event.values["step"])
-            if len(learnt.losses) % 10 == 0:
+            if len(learned.losses) % 10 == 0:
                 yield Progress(count.done)
         elif isinstance(event, Done):
             outcome: Outcome = event.result
-            return replace(learnt, model=outcome.model, seconds=time.process_time() - began)
+            return replace(learned, model=outcome.model, seconds=time.process_time() - began)
 
 
-def drain(events: Generator[Event, None, Learnt]) -> Learnt:
+def drain(events: Generator[Event, None, Learned]) -> Learned:
     """Train to the end and return the result."""
     while True:
         try:
             next(events)
         except StopIteration as end:
-            learnt: Learnt = end.value
-            return learnt
+            learned: Learned = end.value
+            return learned
 
 
 class Made:
-    """Batches that an experiment makes up: a function of the number of the batch."""
+    """Batches that an experiment generates: a function of the number of the batch."""
 
     def __init__(self, make: Callable[[np.random.Generator], Batch], seed: int) -> None:
         self.per_epoch, self.tokens = 1 << 30, 1 << 30
@@ -133,12 +133,12 @@ class Letters:
 
     @property
     def vocab_size(self) -> int:
-        """V, the specials included."""
+        """The vocabulary size V, specials included."""
         return self.tokenizer.vocab_size
 
     @property
     def counts(self) -> Ints:
-        """How often each letter comes."""
+        """How often each letter occurs."""
         return np.bincount(self.ids, minlength=self.vocab_size)
 
 
@@ -163,13 +163,13 @@ def read_letters(most: int = 400_000, held: int = 40_000) -> Generator[Event, No
 
 
 def rows_of(ids: Ints, length: int, most: int) -> Ints:
-    """Cut into rows of so many words, at most so many rows."""
+    """Cut into rows of this many tokens, at most this many rows."""
     count = min(most, len(ids) // length)
     return ids[: count * length].reshape(count, length)
 
 
 def nats(model: LanguageModel, rows_BT: Ints, skip: int = 0, batch: int = 128) -> Floats:
-    """Return ``nats_BT``: -log p of the words of each row, read from nothing, without the first ``skip``."""
+    """Return ``nats_BT``: -log p of the tokens of each row, read from nothing, without the first ``skip``."""
     found = []
     for first in range(0, len(rows_BT), batch):
         part_BT = rows_BT[first : first + batch]

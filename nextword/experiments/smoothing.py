@@ -25,7 +25,7 @@ CLAIM = (
 )
 OF_EPS = (
     "Laplace: held-out perplexity against eps. Both ends are worse than the middle; the ends themselves (0 "
-    "and infinity) stand in the table."
+    "and infinity) are in the table."
 )
 OF_DELTA = (
     "Add-delta: the same constant for every word. Small ones are best, and all are far from the good "

@@ -66,5 +66,5 @@ def _perplexities(found: dict[str, list[float]], order: int) -> Chart:
     picture = lines(
         series, "Perplexity by order", orders.orders_axis(order), Axis("perplexity of new text", log=True)
     )
-    summary = "What a longer context brings depends on where unseen words get their probability from."
+    summary = "The gain from a longer context depends on where unseen words get their probability from."
     return Chart(picture, summary, Table(("order", *found), rows))

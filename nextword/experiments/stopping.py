@@ -1,6 +1,6 @@
 """Does a model stop, and when?
 
-[XMU "A language model": END decides the length of a sentence; MAUSAM: decoding goes on until END is chosen]
+[XMU "A language model": END decides the length of a sentence; MAUSAM: decoding continues until END is chosen]
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from nextword.ngram.settings import NgramSettings
 Array = np.ndarray[Any, np.dtype[Any]]
 CLAIM = "END is a word with a probability of its own; it decides how long a sentence becomes."
 OF_END = (
-    "The mean probability of END after so many words of held-out sentences. An n-gram forgets how long the "
-    "sentence is already, so its line is nearly flat where the sentences' own rises."
+    "The mean probability of END after a number of words of held-out sentences. An n-gram forgets how long "
+    "the sentence is already, so its line is nearly flat where the sentences' own rises."
 )
 SAMPLES = 60
-VOCABULARY = 8_000  # words of the embedded corpus; the rest are unknown words, which are written too
+VOCABULARY = 8_000  # words of the embedded corpus; the rest are unknown words, which are generated too
 STEP = 6  # words that are drawn as one point
 MOST = 200  # tokens of one text
 SENTENCES = 2000  # of the held-out text
@@ -95,7 +95,7 @@ def _middle(lengths: Array) -> tuple[float, float]:
 def _greedy(row: tuple[str, int, float, float, float]) -> str:
     if row[2]:
         return f"greedy choice stops after {row[3]:.0f}"
-    return f"greedy choice never stops (cut at {MOST}): END is never the likeliest word there"
+    return f"greedy choice never stops (cut at {MOST}): END is never the most likely word there"
 
 
 def _sequences(ids: Array) -> list[Array]:

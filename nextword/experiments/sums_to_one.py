@@ -88,9 +88,9 @@ def sums(model: LanguageModel, rng: np.random.Generator) -> tuple[int, float, fl
 
 
 def strings(model: LanguageModel, length: int) -> tuple[list[float], list[float]]:
-    """Return for L = 0 … length p of all texts of at most L words, and of all that go on.
+    """Return for L = 0 … length p of all texts of at most L words, and of all that continue.
 
-    Every text is walked through, word by word, as a tree; texts of probability 0 are left out.
+    All texts are enumerated word by word as a tree; texts of probability 0 are left out.
     """
     ended, alive = [], []
     state, mass = model.start(1), np.ones(1)
@@ -187,7 +187,7 @@ def _texts(ended: list[float], alive: list[float]) -> Chart:
         Axis("words at most"),
         Axis("probability of all such texts", zero=True),
     )
-    heads = ("words at most", "finished", "goes on", "sum", "finished with 1/(t+1)²")
+    heads = ("words at most", "finished", "continues", "sum", "finished with 1/(t+1)²")
     caption = (
         "The mass of all finished texts of the slide's corpus as a bigram model tends to 1, the other to 1/2."
     )

@@ -40,12 +40,12 @@ class Material:
 
     @property
     def vocab_size(self) -> int:
-        """V, the three specials included."""
+        """The vocabulary size V, the three specials included."""
         return self.tokenizer.vocab_size
 
     @property
     def about(self) -> str:
-        """What the experiment was made on, in one phrase."""
+        """What the experiment was run on, in one phrase."""
         return (
             f"{self.name}: {len(self.ids):,} tokens to learn from, {len(self.held):,} held out, "
             f"{self.vocab_size:,} {self.tokenizer.name}"
@@ -55,7 +55,7 @@ class Material:
 def prepare(run: str | None, max_vocab: int = 0, most: int = 0) -> Generator[Event, None, Material]:
     """Read and encode the text; a run's own settings are used for it, else `max_vocab` words (0: all).
 
-    ``most``: the first so many tokens alone (0: all).
+    ``most``: only the first this many tokens (0: all).
     """
     trained = None if run is None else saved.load(run)
     settings = plan("ngram", sets={"text.max_vocab": max_vocab}) if trained is None else trained.settings
@@ -77,7 +77,7 @@ def prepare(run: str | None, max_vocab: int = 0, most: int = 0) -> Generator[Eve
 
 
 def _first(ids: Array, most: int) -> Array:
-    """Return the first whole sequences, about so many tokens; 0: all."""
+    """Return the first whole sequences, about this many tokens; 0: all."""
     if not most or len(ids) <= most:
         return ids
     starts = np.flatnonzero(ids[: most + 1] == START)
@@ -86,7 +86,7 @@ def _first(ids: Array, most: int) -> Array:
 
 
 def end_of_text(run: str, trained: Trained, least: int) -> Generator[Event, None, Array]:
-    """Read the end of a run's text as its own tokens, at least so many."""
+    """Read the end of a run's text as its own tokens, at least this many."""
     yield Stage("read the end of the run's text")
     _, _, held = _parts(run, trained, trained.settings.data)
     ids: Array = np.concatenate(

@@ -61,7 +61,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
         return
     steps, rows = (8, 8) if quick else (280, 48)
     text = yield from read_letters(40_000 if quick else 300_000, 20_000)
-    yield Stage("learn letters, and the tickets", (steps + steps // 4) * len(FAMILIES), "steps")
+    yield Stage("train on letters, and on the tickets", (steps + steps // 4) * len(FAMILIES), "steps")
     new, letters, tickets = yield from _all(text, steps, rows)
     mean = {name: float(np.exp(np.mean(np.log(curve[MIDDLE] + 1e-300)))) for name, curve in new.items()}
     gone = {name: _after(gone_after(curve)) for name, curve in letters.items()}
@@ -72,12 +72,12 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
             "vanishing", "Vanishing gradients", SLIDE, CLAIM,
             mean["rnn"] < 0.2 * min(mean["lstm"], mean["transformer"]) and heard["rnn"] < 0.2 * least,
             f"about 50 words back new networks have {_summary(mean)} of the gradient at the last; after "
-            f"learning the tickets the noun {NOUN} words back is heard with {_summary(heard)}; after "
-            f"learning letters, where little is needed from far, less than {SHARE:.0%} is left after "
+            f"training on the tickets the noun {NOUN} words back has {_summary(heard)}; after "
+            f"training on letters, where little is needed from far, less than {SHARE:.0%} is left after "
             f"{_word_summary(gone)} letters.",
             (
-                _picture(new, "in new networks"), _picture(tickets, "after learning the tickets", NOUN - 1),
-                _picture(letters, "after learning letters"),
+                _picture(new, "in new networks"), _picture(tickets, "after training on tickets", NOUN - 1),
+                _picture(letters, "after training on letters"),
                 f"Letters: {text.about}; {steps // 4} steps. Tickets: the sentence of `nextword lab reach`, "
                 f"its noun {NOUN} words back; {steps} steps.",
             ),
@@ -99,10 +99,10 @@ def _all(text: Letters, steps: int, rows: int) -> Generator[Event, None, tuple[C
         network = build(settings_of(name, 0, sets), text.vocab_size, text.counts)
         new[name] = relative(gradient_norms(network, held_BT))
         source = Windows(text.ids, batch=16, length=FAR, seed=0)
-        letters[name] = yield from _learnt(name, network, source, (steps // 4, held_BT), count)
+        letters[name] = yield from _learned(name, network, source, (steps // 4, held_BT), count)
         network = build(settings_of(name, 0, sets), reach.VOCABULARY)
         made = Made(reach.make_batch, 0)
-        tickets[name] = yield from _learnt(name, network, made, (steps, asked_BT), count)
+        tickets[name] = yield from _learned(name, network, made, (steps, asked_BT), count)
     return new, letters, tickets
 
 
@@ -124,10 +124,10 @@ def relative(norms_BT: Floats) -> Floats:
     return np.asarray(mean_T / mean_T[0]) if mean_T[0] > 0 else mean_T
 
 
-def _learnt(
+def _learned(
     name: str, network: Network, source: Batches, asked: tuple[int, Ints], count: Count
 ) -> Generator[Event, None, Floats]:
-    """Train for so many steps and measure the curve."""
+    """Train for this many steps and measure the curve."""
     steps, rows_BT = asked
     settings = settings_of(name, 0, {**FAMILIES[name], "train.steps": steps})
     yield from learn(settings, network, source, count)
@@ -146,7 +146,7 @@ def _of_run(run: str, out: str | None) -> Iterator[Event]:
     """Do the same for a network of the user's, on the end of its own text."""
     trained, model = fitting.open_network("vanishing", run)
     held = yield from texts.end_of_text(run, trained, FAR + 2)
-    yield Stage("go back through the words")
+    yield Stage("go back through the tokens")
     name = trained.settings.family
     curve = relative(gradient_norms(model.network, rows_of(held, FAR + 2, 64)))
     at = min(50, len(curve) - 1)
@@ -173,7 +173,7 @@ def _after(gone: int | None) -> str:
 
 
 def _picture(curves: Curves, when: str, noun: int | None = None) -> Chart:
-    """Return the curves; ``noun``: how far back the word stands that is asked for."""
+    """Return the curves; ``noun``: how far back the word is that must be recalled."""
     series = [
         Series(name, tuple((float(k), float(v)) for k, v in enumerate(curve) if v > 0))
         for name, curve in curves.items()
@@ -185,7 +185,7 @@ def _picture(curves: Curves, when: str, noun: int | None = None) -> Chart:
         (name, *(float(curve[k]) if k < len(curve) else None for k in AT)) for name, curve in curves.items()
     )
     caption = (
-        f"‖∂J(t)/∂e(t-k)‖ {when}: how strongly a word k places back is heard when the network learns from "
-        "the word that comes next, relative to the nearest word."
+        f"‖∂J(t)/∂e(t-k)‖ {when}: how strongly the loss of the next word depends on the word k places "
+        "back, relative to the nearest word."
     )
     return Chart(drawn, caption, Table(("family", *(f"k = {k}" for k in AT)), rows))

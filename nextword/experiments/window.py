@@ -41,7 +41,7 @@ WINDOWS = (1, 2, 4, 8, 16, 32)
 WORDS, WIDE = 1000, 64
 
 # Symmetry: rows of PLACES words and a question; the answer depends on one word among fillers. Words of two
-# kinds: NEW ones stand at place 1 alone while the networks learn, an old one of each kind at every place.
+# kinds: in training NEW ones stand only at place 1, an old one of each kind at every place.
 PLACES, OLD, NEW, FILLERS = 5, 1, 8, 20
 FIRST = 3
 ASK = FIRST + 2 * (OLD + NEW) + FILLERS
@@ -87,7 +87,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
             "window", "The fixed window", 'IITD-1 "A Fixed-window Neural Language Model"', CLAIM,
             grows and whole > small + 0.1,
             f"from 1 to {WINDOWS[-1]} words the window's weights grow from {sizes[1]:,} to "
-            f"{sizes[WINDOWS[-1]]:,}; a word learnt at place 1 is understood elsewhere by the window model "
+            f"{sizes[WINDOWS[-1]]:,}; a word learned at place 1 is understood elsewhere by the window model "
             f"in {away['window']:.0%} of the cases, by the RNN in {away['rnn']:.0%} (a guess: 50%){beyond}; "
             f"after the proctor's clock a window of 4 words gives exams {small:.0%}, the RNN {whole:.0%} "
             f"(true: {SURE:.0%}).",
@@ -115,8 +115,8 @@ def _of_sizes(sizes: dict[int, int]) -> Chart:
         Series(name, tuple((float(w), float(count)) for w in (WINDOWS[0], WINDOWS[-1])))
         for name, count in others.items()
     ]
-    drawn = lines(series, "Weights by window", Axis("words that are looked at", log=True),
-                  Axis("weights, the words' vectors left out", log=True))  # fmt: skip
+    drawn = lines(series, "Weights by window", Axis("words that are seen", log=True),
+                  Axis("weights without the embeddings", log=True))  # fmt: skip
     rows = (*((f"window of {w}", n) for w, n in sizes.items()), *others.items())
     caption = (
         f"Enlarging the window enlarges W; what reads word by word, or attends, has the same weights for any "
@@ -152,8 +152,8 @@ def _symmetry(seeds: int, steps: int, count: Count) -> Generator[Event, None, di
         for seed in range(seeds):
             settings = settings_of(family, seed, {**sets, "train.steps": steps})
             network = build(settings, ANSWERS[-1] + 1)
-            learnt = yield from learn(settings, network, Made(_batch, seed), count)
-            rows.append([_accuracy(learnt.model, place, seed) for place in range(PLACES)])
+            learned = yield from learn(settings, network, Made(_batch, seed), count)
+            rows.append([_accuracy(learned.model, place, seed) for place in range(PLACES)])
         found[family] = np.array(rows)
     return found
 
@@ -173,19 +173,19 @@ def _of_symmetry(right: dict[str, Floats]) -> Chart:
         rows.append((name, *(f"{mean:.0%}" for mean, _ in both)))
     ticks = tuple((float(place), str(place)) for place in range(1, PLACES + 1))
     places = Axis("place of the word in the window", names=ticks)
-    drawn = lines(series, "A word learnt at place 1, asked for at other places", places,
+    drawn = lines(series, "A word learned at place 1, asked for at other places", places,
                   Axis("understood, %"), [Guide(50.0, "a guess")])  # fmt: skip
     table = Table(("family", *(f"place {place}" for place in range(1, PLACES + 1))), tuple(rows))
     caption = (
-        "New words that stood at place 1 only while the networks learnt, beside one known word of each kind "
-        "at every place: how often a new word is understood. The window has other weights for each place; "
-        "that all places share the words' vectors helps it, more in some seeds than in others."
+        "New words that stood only at place 1 in training, beside one known word of each kind at every "
+        "place: how often a new word is understood. The window has other weights for each place; that all "
+        "places share the embeddings helps it, more in some seeds than in others."
     )
     return Chart(drawn, caption, table)
 
 
 def sentences(rng: np.random.Generator, rows: int) -> Ints:
-    """Return ``START`` and a sentence a row; the scene decides the last word with probability `SURE`."""
+    """Return ``START`` and a sentence per row; the scene decides the last word with probability `SURE`."""
     found = []
     for _ in range(rows):
         scene, opened = SCENES[int(rng.integers(len(SCENES)))]
@@ -217,8 +217,8 @@ def _proctor(steps: int, count: Count) -> Generator[Event, None, dict[str, float
     for name, (family, sets) in tried.items():
         settings = settings_of(family, 0, {"model.hidden": 32, **sets, "train.steps": steps})
         made = Made(lambda rng: _sentence_batch(text[rng.integers(0, len(text), 32)]), 0)
-        learnt = yield from learn(settings, build(settings, size), made, count)
-        found[name] = _exams(learnt.model)
+        learned = yield from learn(settings, build(settings, size), made, count)
+        found[name] = _exams(learned.model)
     return found
 
 

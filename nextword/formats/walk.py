@@ -1,7 +1,7 @@
-"""Word by word through a model, one sequence at a time and in plain Python: what KenLM's states are.
+"""Word by word through a model, one sequence at a time and in plain Python: the equivalent of KenLM's states.
 
-A context remembers the steps that were taken from it, so that text that repeats itself costs a dictionary
-lookup a word. A context keeps only the words that can still matter: the longest suffix that has extensions or
+A context remembers the steps that were taken from it, so that repeated text costs a dictionary lookup per
+word. A context keeps only the words that can still matter: the longest suffix that has extensions or
 a backoff weight of its own (Li and Khudanpur 2008, as in KenLM).
 """
 
@@ -210,7 +210,7 @@ class ContractWalk:
         return np.where(np.isfinite(nats_T), nats_T / LN10, ZERO_LOG10)
 
     def length(self, before: int) -> int:
-        """Return the length of the n-gram that predicts a word with so many words before it."""
+        """Return the length of the n-gram that predicts a word with this many words before it."""
         return min(before + 1, self.order or before + 1)
 
     def advance(self, context: Context, word: int) -> Step:

@@ -1,7 +1,7 @@
-"""Compiled scoring of one short sentence: no arrays are made and none but the words is handed over.
+"""Compiled scoring of one short sentence: only the words are passed, and no arrays are made.
 
 A call with every array of a trie would cost more than scoring; so the kernel gets one small table of their
-addresses and lengths. The plain twin is `walk.TrieWalk`; a test compares them.
+addresses and lengths. The plain equivalent is `walk.TrieWalk`; a test compares them.
 """
 
 # mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
@@ -28,7 +28,7 @@ _START, _UNKNOWN, _ZERO_LOG10 = START, UNKNOWN, ZERO_LOG10
 def layout(trie: Trie) -> Array:
     """Return a row for each order: addresses of its arrays, its size, and whether its offsets have 64 bits.
 
-    The trie must live as long as the table: whoever keeps one keeps the other.
+    The trie must live as long as the table.
     """
     table = np.zeros((trie.order, 6), dtype=np.int64)
     for row, level in zip(table, trie.levels, strict=True):
@@ -41,7 +41,7 @@ def layout(trie: Trie) -> Array:
 
 @intrinsic
 def _pointer(context, address):
-    """An address as a pointer."""
+    """Return an address as a pointer."""
     signature = types.voidptr(address)
 
     def generate(context, builder, signature, args):
@@ -52,7 +52,7 @@ def _pointer(context, address):
 
 @njit(cache=True, nogil=True, inline="always")
 def _child_range(table, n, node):
-    """Where the extensions of a node of level n (from 0) start and stop."""
+    """Return where the extensions of a node of level n (from 0) start and stop."""
     if table[n, _WIDE]:
         wide = carray(_pointer(table[n, _CHILDREN]), (table[n, _SIZE] + 1,), np.uint64)
         return np.int64(wide[node]), np.int64(wide[node + 1])
@@ -62,13 +62,13 @@ def _child_range(table, n, node):
 
 @njit(cache=True, nogil=True, inline="always")
 def _number(table, n, column, node):
-    """A probability or weight of a node."""
+    """Return a probability or weight of a node."""
     return np.float64(carray(_pointer(table[n, column]), (table[n, _SIZE],), np.float32)[node])
 
 
 @njit(cache=True, nogil=True)
 def score(table, ids, begin, unknown, start):
-    """log10 p of the words; NaN if an offset points outside its array.
+    """Compute log10 p of the words; NaN if an offset points outside its array.
 
     ``unknown`` and ``start``: log10 p to take for these two where their probability is zero.
     """

@@ -1,11 +1,12 @@
-"""The neural cache: words that followed like states in the last few thousand words are likely again.
+"""The neural cache: tokens that followed similar states in the last few thousand tokens are likely again.
 
 Grave, Joulin, Usunier 2017, "Improving neural language models with a continuous cache":
 
     p_cache(w) ∝ Σ_{i<t} 1[w = x_i] exp(θ h_i · h_t)
 
-with h_i the feature before the word x_i, over the last N words of the same text. θ = 0 counts words.
-Nothing is learned, and any network serves. "External memory" [MAUSAM "What is missing in Transformers?"].
+with h_i the feature before the token x_i, over the last N tokens of the same text. θ = 0 counts tokens.
+Nothing is learned, and any network can be used. "External memory" [MAUSAM "What is missing in
+Transformers?"].
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from nextword.core.settings import Settings
 from nextword.mixtures.memory import Witness
 from nextword.store.reading import RunFolder
 
-HELD = 1 << 22  # products of features that are held at once
+HELD = 1 << 22  # products of features held at once
 
 
 class CacheSettings(Settings):
     """How much is remembered, and how sharply it is looked up."""
 
-    size: int = Field(2000, ge=1, le=1_000_000, description="words that are remembered, N")
-    theta: float = Field(0.3, ge=0, description="sharpness θ of the look-up; 0: all words count the same")
+    size: int = Field(2000, ge=1, le=1_000_000, description="tokens that are remembered, N")
+    theta: float = Field(0.3, ge=0, description="sharpness θ of the look-up; 0: all tokens count the same")
 
 
 class CacheState(NamedTuple):
-    """The last words and the feature before each, the newest at the right; ``count_B`` of them are real."""
+    """The last tokens and the feature before each, the newest at the right; ``count_B`` of them are real."""
 
     words_BM: Tensor
     keys_BMD: Tensor
@@ -42,7 +43,7 @@ class CacheState(NamedTuple):
 
 
 class NeuralCache:
-    """A `mixtures.memory.Memory` of the last N words."""
+    """A `mixtures.memory.Memory` of the last N tokens."""
 
     name = "cache"
 
@@ -50,12 +51,12 @@ class NeuralCache:
         self.size, self.theta = settings.size, settings.theta
 
     def start(self, batch: int) -> CacheState:
-        """Empty caches; the width of features is known with the first of them."""
+        """Return empty caches; the width of features is known with the first of them."""
         none_BM = torch.zeros(batch, 0, dtype=torch.int64)
         return CacheState(none_BM, torch.zeros(batch, 0, 0), torch.zeros(batch, dtype=torch.int64))
 
     def next(self, feature_BD: Tensor, state: CacheState, vocab_size: int) -> tuple[Tensor, Tensor]:
-        """The weights of the remembered words, added up for each word."""
+        """Sum the weights of the remembered tokens for each token of the vocabulary."""
         weight_BM = self._weights(feature_BD, state)
         p_BV = torch.zeros(len(feature_BD), vocab_size, dtype=weight_BM.dtype, device=weight_BM.device)
         p_BV.scatter_add_(1, state.words_BM.to(p_BV.device), weight_BM)
@@ -64,13 +65,13 @@ class NeuralCache:
     def score(
         self, before_BTD: Tensor, ids_BT: Tensor, lengths_B: Tensor, state: CacheState
     ) -> tuple[Tensor, Tensor, CacheState]:
-        """Some words at a time: one product of their features with all keys that one of them may look at."""
+        """Score a few tokens at a time: one product of their features with all keys they may use."""
         words_BS, keys_BSD = self._joined(before_BTD, ids_BT, state)
         M, (B, T) = state.words_BM.shape[1], ids_BT.shape
-        empty_B = M - state.count_B.to(ids_BT.device)  # so many places at the left hold nothing
+        empty_B = M - state.count_B.to(ids_BT.device)  # this many places at the left are empty
         logp_BT = torch.full((B, T), -torch.inf, device=ids_BT.device)
         for at in _pieces(T, max(1, B * min(self.size + M, M + T))):
-            first, end = max(0, M + at.start - self.size), M + at.stop - 1  # keys that are looked at
+            first, end = max(0, M + at.start - self.size), M + at.stop - 1  # keys in use
             dots_BQK = torch.bmm(before_BTD[:, at].float(), keys_BSD[:, first:end].transpose(1, 2))
             now_Q1 = torch.arange(M + at.start, M + at.stop, device=ids_BT.device)[:, None]
             place_K = torch.arange(first, end, device=ids_BT.device)
@@ -82,19 +83,19 @@ class NeuralCache:
         return logp_BT, says_BT, self._last(words_BS, keys_BSD, lengths_B, state)
 
     def read(self, before_BTD: Tensor, ids_BT: Tensor, lengths_B: Tensor, state: CacheState) -> CacheState:
-        """Remember the words; the oldest are forgotten."""
+        """Remember the tokens; the oldest are forgotten."""
         return self._last(*self._joined(before_BTD, ids_BT, state), lengths_B, state)
 
     def reorder(self, state: CacheState, rows_B: Tensor) -> CacheState:
-        """These rows."""
+        """Return these rows."""
         return CacheState(*(part[rows_B.to(part.device)] for part in state))
 
     def rows(self, state: CacheState) -> int:
-        """How many rows a state has."""
+        """Return how many rows a state has."""
         return len(state.count_B)
 
     def join(self, states: Sequence[CacheState]) -> CacheState:
-        """The rows of several states in one; shorter caches have empty places at the left."""
+        """Return the rows of several states in one; shorter caches have empty places at the left."""
         M, D = (max(state.keys_BMD.shape[axis] for state in states) for axis in (1, 2))
         device = max(states, key=lambda state: state.words_BM.shape[1]).words_BM.device
         words, keys = [], []
@@ -108,7 +109,7 @@ class NeuralCache:
     def explain(
         self, feature_BD: Tensor, state: CacheState, word: int, top: int
     ) -> tuple[float, tuple[Witness, ...]] | None:
-        """Where in the cache the word stands, and with what weight."""
+        """Return where in the cache the token stands, and with what weight."""
         M = state.words_BM.shape[1]
         if int(state.count_B[0]) == 0:
             return None
@@ -120,24 +121,24 @@ class NeuralCache:
         return float(weight_M.sum()), witnesses
 
     def _weights(self, feature_BD: Tensor, state: CacheState) -> Tensor:
-        """exp(θ h_i · h_t) over all i, as shares; 0 where there is nothing."""
+        """Compute exp(θ h_i · h_t) over all i, normalized; 0 where there is nothing."""
         M, device = state.words_BM.shape[1], feature_BD.device
         if M == 0:
             return torch.zeros(len(feature_BD), 0, device=device)
         dots_BM = torch.einsum("bmd,bd->bm", state.keys_BMD, feature_BD.float()).mul_(self.theta)
         seen_BM = torch.arange(M, device=device) >= M - state.count_B.to(device)[:, None]
         weight_BM = torch.softmax(dots_BM.masked_fill_(~seen_BM, -torch.inf), dim=1)
-        return torch.where(seen_BM, weight_BM, 0.0)  # a row without anything is not a number
+        return torch.where(seen_BM, weight_BM, 0.0)  # the softmax of an empty row is NaN
 
     def _joined(self, before_BTD: Tensor, ids_BT: Tensor, state: CacheState) -> tuple[Tensor, Tensor]:
-        """What is remembered, then the words to come."""
+        """Return what is remembered, then the new tokens."""
         if state.words_BM.shape[1] == 0:
             return ids_BT, before_BTD.float()
         words_BS = torch.cat([state.words_BM, ids_BT], dim=1)
         return words_BS, torch.cat([state.keys_BMD, before_BTD.float()], dim=1)
 
     def _last(self, words_BS: Tensor, keys_BSD: Tensor, lengths_B: Tensor, state: CacheState) -> CacheState:
-        """The last N of each row that are real, the newest at the right."""
+        """Return the last N real tokens of each row, the newest at the right."""
         count_B = (state.count_B.to(lengths_B.device) + lengths_B).clamp(max=self.size)
         M = int(count_B.max()) if len(count_B) else 0
         ends_B = state.words_BM.shape[1] + lengths_B
@@ -151,16 +152,16 @@ class NeuralCache:
 
 
 def _pieces(length: int, row: int) -> Iterator[slice]:
-    """Positions in pieces, so that not too many products are held."""
+    """Yield the positions in pieces, so that not too many products are held."""
     size = max(1, min(256, HELD // row))
     for at in range(0, length, size):
         yield slice(at, min(at + size, length))
 
 
 def _share(dots_BQK: Tensor, seen_BQK: Tensor, same_BQK: Tensor) -> Tensor:
-    """log of the share of exp(dots) that belongs to the word; log 0 where nothing does."""
+    """Return the log of the share of exp(dots) that belongs to the token; log 0 where nothing does."""
     dots_BQK.masked_fill_(~seen_BQK, -torch.inf)
-    if dots_BQK.shape[2] == 0:  # the first word of a text
+    if dots_BQK.shape[2] == 0:  # the first token of a text
         return dots_BQK.new_full(dots_BQK.shape[:2], -torch.inf)
     top_BQ1 = dots_BQK.amax(dim=2, keepdim=True)
     top_BQ1 = torch.where(torch.isinf(top_BQ1), 0.0, top_BQ1)
@@ -178,12 +179,12 @@ class CacheKind:
     reads_features = True
 
     def load(self, folder: RunFolder, settings: CacheSettings, tokenizer: Tokenizer) -> NeuralCache:
-        """It holds nothing but its settings."""
+        """Return the cache, which has nothing but its settings."""
         return NeuralCache(settings)
 
     def describe(self, settings: CacheSettings) -> str:
-        """One phrase."""
-        return f"a neural cache of the last {settings.size:,} words, θ = {settings.theta:.4g}"
+        """Describe the cache in one phrase."""
+        return f"a neural cache of the last {settings.size:,} tokens, θ = {settings.theta:.4g}"
 
 
 CACHE = CacheKind()

@@ -1,14 +1,14 @@
-"""Dynamic evaluation: a network that goes on learning from the text it has just predicted.
+"""Dynamic evaluation: a network that continues to learn from the text it has just predicted.
 
 Krause, Kahembwe, Murray, Renals 2018, "Dynamic evaluation of neural sequence models". A segment is scored,
-then learned from, then forgotten slowly: the weights θ are drawn back to those of the run, θ_0.
+then learned from, then slowly forgotten: the weights θ decay towards those of the run, θ_0.
 
     sgd   θ ← θ - η g + λ (θ_0 - θ)
     rms   θ ← θ - η g / (√MS + ε) + λ r (θ_0 - θ),  r = √MS / mean √MS, at most 1/λ
 
 with g the gradient of the segment's mean loss and MS the mean of g² so far (the paper gathers it on the
-training text; `gather` does). Every word is scored before it is learned from, so the figure is an honest one;
-the network that adapts is a copy, and the run's own weights are never changed.
+training text; `gather` does). Every token is scored before it is learned from, so the result is a valid
+likelihood; the network that adapts is a copy, and the run's own weights never change.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ class DynamicSettings(Settings):
     """How a network adapts while it is evaluated."""
 
     rule: Rule = Field("sgd", description="sgd, or rms: each weight by the size of its gradients")
-    rate: float = Field(0.2, ge=0, description="learning rate η; rms: 0.005 if none is set")
+    rate: float = Field(0.2, ge=0, description="learning rate η; rms: 0.005 if not set")
     decay: float = Field(0.001, ge=0, le=1, description="share λ of the way back to the run's weights")
-    segment: int = Field(64, ge=1, le=4096, description="words that are scored between two updates")
-    epsilon: float = Field(1e-3, gt=0, description="ε of rms, which keeps it from dividing by zero")
-    statistics: str = Field("", description="text on which rms gathers g² first; empty: on the way")
+    segment: int = Field(64, ge=1, le=4096, description="tokens that are scored between two updates")
+    epsilon: float = Field(1e-3, gt=0, description="ε of rms, which prevents division by zero")
+    statistics: str = Field("", description="text on which rms gathers g² first; empty: as it goes")
     clip: float = Field(1.0, gt=0, description="largest norm of a gradient")
 
 
-RATES = {"sgd": 0.2, "rms": 0.005}  # what suits each rule, where nobody says another one
+RATES = {"sgd": 0.2, "rms": 0.005}  # defaults of each rule
 
 
 class Adapting:
-    """A copy of a network on the way through a text, one row at a time; memories beside it read along."""
+    """A copy of a network on its way through a text, one row at a time; its memories read along."""
 
     def __init__(self, model: NeuralLanguageModel | Remembering, settings: DynamicSettings) -> None:
         base = model.model if isinstance(model, Remembering) else model
@@ -67,16 +67,16 @@ class Adapting:
         return self.settings.rule == "rms"
 
     def begin(self) -> None:
-        """A new document: nothing was read, but what was learned stays."""
+        """Begin a new document: nothing was read, but what was learned stays."""
         self.state, self.states = self._begin()
 
     def push(self, ids_T: Tensor, learn: bool = True) -> Tensor:
-        """log p of the next words of the row; they are learned from, segment by segment."""
+        """Return log p of the next tokens of the row, and learn from them segment by segment."""
         found = [self._segment(part_T, learn) for part_T in self._segments(ids_T)]
         return torch.cat(found) if found else torch.zeros(0)
 
     def gather(self, ids_T: Tensor) -> None:
-        """Squares of gradients on another text, before anything is scored."""
+        """Gather the squares of gradients on another text, before anything is scored."""
         for part_T in self._segments(ids_T):
             before_TD, state = self._read(part_T)
             self._differentiate(before_TD, part_T)
@@ -114,14 +114,14 @@ class Adapting:
         return logp_T
 
     def _read(self, ids_T: Tensor) -> tuple[Tensor, NeuralState]:
-        """``before_TD`` with the way it came about, and the state after, without."""
+        """Return ``before_TD`` with its graph, and the state after it without."""
         with torch.enable_grad():
             features_1TD, inner = self.network.read(ids_T[None], self.state.inner)
             before_1TD = torch.cat([self.state.feature_BD[:, None], features_1TD[:, :-1]], dim=1)
         return before_1TD[0], NeuralState(detach(inner), features_1TD[:, -1].detach())
 
     def _differentiate(self, before_TD: Tensor, ids_T: Tensor) -> None:
-        """g, the gradient of the mean loss of a segment, its norm bounded."""
+        """Compute g, the gradient of the mean loss of a segment, with a bounded norm."""
         with torch.enable_grad():
             loss = cast(Head, self.network.head).loss(before_TD, ids_T) / len(ids_T)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -129,7 +129,7 @@ class Adapting:
 
     @torch.no_grad()
     def _update(self) -> None:
-        """θ is drawn towards θ_0 and moved against g; see the head of the file."""
+        """Move θ against g and towards θ_0, as written at the top of this file."""
         settings = self.settings
         if self._is_rms and not self.gathered:
             self._count_squares()
@@ -161,7 +161,7 @@ class Adapting:
 
 
 def _learnable(network: Network) -> Network:
-    """A copy that gives gradients and drops nothing; fused layers must know that they are differentiated."""
+    """Return a copy with gradients and without dropout; fused layers must know that they need gradients."""
     made = copy.deepcopy(network).eval()
     made.fixed = False
     for module in made.modules():

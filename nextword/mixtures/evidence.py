@@ -1,7 +1,7 @@
-"""The evidence behind a probability: what each part of a model says, and what it has seen to say so.
+"""The evidence for a probability: what each part of a model predicts, and what it has seen before.
 
-"External memory" [MAUSAM "What is missing in Transformers?"] can be looked into, unlike weights: the cached
-words, the neighbours, the places of a text where the same words stood.
+"External memory" [MAUSAM "What is missing in Transformers?"] can be inspected, unlike weights: the cached
+tokens, the neighbours, the places of a text where the same tokens stood.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from nextword.ngram.unbounded import UnboundedModel
 
 
 def explain(model: LanguageModel, state: State, word: int, top: int = 5) -> list[Part]:
-    """What the parts of a model say about a word in the only row of a state; weights sum to 1.
+    """Return what the parts of a model predict for a token in the only row of a state; weights sum to 1.
 
-    A model that can tell more than its probability is an `Explainer`.
+    A model with more to show than its probability is an `Explainer`.
     """
     if isinstance(model, Explainer):
         return model.explain(state, word, top)
@@ -30,19 +30,19 @@ def explain(model: LanguageModel, state: State, word: int, top: int = 5) -> list
 
 
 def advance(model: LanguageModel, word: int, state: State) -> State:
-    """The state after one more token in the only row."""
+    """Return the state after one more token in the only row."""
     return read(model, np.array([[word]]), np.array([1]), state)
 
 
 def read(model: LanguageModel, ids_BT: Array, lengths_B: Array, state: State) -> State:
-    """The state after the tokens, without their scores where a model can do without."""
+    """Return the state after the tokens; their scores are skipped where a model allows it."""
     if isinstance(model, Advancer):
         return model.advance(ids_BT, lengths_B, state)
     return model.score(ids_BT, lengths_B, state)[1]
 
 
 def _unbounded(model: UnboundedModel, state: UnboundedState, word: int, probability: float) -> Part:
-    """The longest match in the training text, and how often it goes on with the word."""
+    """Return the longest match in the training text, and how often the token follows it."""
     low, high, length = (int(each) for each in state.long_B3[0])
     words, counts = model.followers(low, high, length)
     count = int(counts[words == word].sum())
@@ -51,7 +51,7 @@ def _unbounded(model: UnboundedModel, state: UnboundedState, word: int, probabil
 
 
 def _name(model: LanguageModel) -> str:
-    """What a model is called where nobody has named it."""
+    """Return a name for a model without one of its own."""
     if isinstance(model, NetworkModel):
         return "network"
     return "counts" if isinstance(model, NgramModel) else type(model).__name__

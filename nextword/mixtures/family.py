@@ -1,7 +1,7 @@
 """The family `mixture` as loading and saving see it: a run that holds its members, each in a folder.
 
-A mixture is made of runs and memories and not of text; `nextword mix` does that. What it holds is a copy, so
-that it stands alone when its members go.
+A mixture is made of runs and memories and not of text; `nextword mix` does that. It holds copies, so that it
+still works when its members are deleted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class SavedMixture(Mixture):
     ) -> None:
         if len(members) != len(weights):
             raise ConfigError(
-                f"a mixture of {len(members)} models has {len(weights)} weights; give one a model"
+                f"a mixture of {len(members)} models has {len(weights)} weights; give one weight per model"
             )
         groups = together(members, weights)
         super().__init__([group.model for group in groups], [group.weight for group in groups])
@@ -42,13 +42,13 @@ class SavedMixture(Mixture):
 
     @property
     def told(self) -> list[str]:
-        """What each memory is, in a phrase; empty for other members."""
+        """Return what each memory is, in a phrase; empty for other members."""
         return [member.told if isinstance(member, Attached) else "" for member in self.members]
 
     def explain(self, state: State, word: int, top: int = 5) -> list[Part]:
-        """What every member says about a word in the only row, in the order of the members."""
+        """Return what every member predicts for a token in the only row, in the order of the members."""
         found = super().explain(state, word, top)
-        if len(found) != len(self.numbers):  # a part that is a mixture tells of its own
+        if len(found) != len(self.numbers):  # a part that is itself a mixture has several
             return found
         return [part for _, part in sorted(zip(self.numbers, found, strict=True), key=lambda pair: pair[0])]
 
@@ -91,7 +91,7 @@ class MixtureFamily:
 
 
 def load_part(part: RunFolder, tokenizer: Tokenizer, of: int = 0) -> Member:
-    """The model or memory of a component; its settings stand in its own ``config.toml``.
+    """Load the model or memory of a component; its settings are in its own ``config.toml``.
 
     ``of``: the number, from 1, of the member whose features a memory reads; 0: none.
     """
@@ -110,16 +110,16 @@ def load_part(part: RunFolder, tokenizer: Tokenizer, of: int = 0) -> Member:
 
 
 def _memory(part: RunFolder, tree: dict[str, Any], tokenizer: Tokenizer, of: int) -> Attached:
-    """A memory, with the place of the member whose features it reads."""
+    """Load a memory, with the index of the member whose features it reads."""
     kind = cast(Kind, catalog.find("memory", str(tree.get("kind"))))
     settings = config.build({"memory": kind.Settings}, config.flatten({"memory": tree["memory"]}))["memory"]
     if kind.reads_features != (of > 0):
-        raise ConfigError(f"the memory '{kind.name}' reads the features of member {of}, which cannot be")
+        raise ConfigError(f"the memory '{kind.name}' cannot read the features of member {of}; make it again")
     return Attached(kind.load(part, settings, tokenizer), of - 1 if of else None, kind.describe(settings))
 
 
 def _part(folder: RunFolder, number: int) -> RunFolder:
-    """One component as a run folder of its own."""
+    """Return one component as a run folder of its own."""
     prefix = f"part-{number}/"
     files = {
         name.removeprefix(prefix): record

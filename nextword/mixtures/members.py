@@ -1,7 +1,7 @@
-"""The members of a mixture: models, and memories that look at the features of one of them.
+"""The members of a mixture: models, and memories that read the features of one of them.
 
 Interpolation is linear, so a cache over a mixture of an LSTM and counts is the same as the mixture of counts
-with an LSTM that has the cache: (1-λ) Σ μ_k p_k + λ p_cache. Memories therefore stand beside their network.
+with an LSTM that has the cache: (1-λ) Σ μ_k p_k + λ p_cache. Each memory is therefore kept with its network.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Group:
 
 
 def together(members: Sequence[Member], weights: Sequence[float]) -> list[Group]:
-    """Each model with the memories that look at its features."""
+    """Group each model with the memories that read its features."""
     groups = []
     for number, member in enumerate(members):
         if isinstance(member, Attached):
@@ -48,18 +48,18 @@ def together(members: Sequence[Member], weights: Sequence[float]) -> list[Group]
         model = _remembering(member, [members[at] for at in own], shares) if own else member
         groups.append(Group(model, sum(shares), (number, *own)))
     if sum(len(group.numbers) for group in groups) != len(members):
-        raise ConfigError("a memory names a member that is not there, or is no model; make the mixture again")
+        raise ConfigError("a memory names a member that is missing or is not a model; make the mixture again")
     return groups
 
 
 def network_of(model: Any) -> Any:
-    """The network whose features a memory can read; None where there is none."""
+    """Return the network whose features a memory can read; None where there is none."""
     return model.network if isinstance(model, NetworkModel) else None
 
 
 def _remembering(model: LanguageModel, memories: Sequence[Any], shares: Sequence[float]) -> LanguageModel:
     if network_of(model) is None:
-        raise ConfigError("a memory looks at the features of a model that has none; make the mixture again")
+        raise ConfigError("a memory reads the features of a model that has none; make the mixture again")
     from nextword.mixtures.remembering import Remembering  # needs torch
 
     usable: Any = model

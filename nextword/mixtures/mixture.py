@@ -1,7 +1,7 @@
 """Linear interpolation of language models, and the weights that fit a held-out text best.
 
 p(w | h) = Σ_k λ_k p_k(w | h), Σ λ = 1 [XMU "Smoothing"; Jelinek & Mercer 1980]. The held-out
-log-likelihood is concave in λ, and EM climbs it to the top; the gradient says how far that can still be.
+log-likelihood is concave in λ, and EM finds its maximum; the gradient bounds the distance to it.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class MixtureSettings(Settings):
     """A saved mixture: the runs it is made of, and their weights."""
 
     runs: tuple[str, ...] = Field((), description="run folders of the components")
-    weights: tuple[float, ...] = Field((), description="one weight a run; they sum to 1")
+    weights: tuple[float, ...] = Field((), description="one weight per run; they sum to 1")
     of: tuple[int, ...] = Field(
-        (), description="for each run that is a memory, the number of the run it looks into; 0: none"
+        (), description="for each run that is a memory, the number of the run it reads; 0: none"
     )
     models: tuple[str, ...] = Field(
         ("ngram-good-turing", "lstm"), description="with --minutes: models that are trained and mixed"
@@ -51,7 +51,7 @@ class MixtureSettings(Settings):
     @model_validator(mode="after")
     def _fits(self) -> MixtureSettings:
         if len(self.weights) != len(self.runs) and self.weights:
-            raise ValueError(f"{len(self.weights)} weights for {len(self.runs)} runs; give one weight a run")
+            raise ValueError(f"{len(self.weights)} weights for {len(self.runs)} runs; give one per run")
         if self.weights and (min(self.weights) < 0 or abs(sum(self.weights) - 1) > 1e-6):
             raise ValueError(f"the weights {self.weights} must not be negative and must sum to 1")
         if self.of and (len(self.of) != len(self.runs) or min(self.of) < 0 or max(self.of) > len(self.runs)):
@@ -74,30 +74,30 @@ class Mixture:
 
     @property
     def context(self) -> int | None:
-        """How many tokens before a token are looked at; None where a part has no limit."""
+        """Return how many tokens before a token are seen; None where a part has no limit."""
         found = [context_of(model) for model in self.models]
         return None if None in found else max(each for each in found if each is not None)
 
     @property
     def is_probability(self) -> bool:
-        """Whether every component is a distribution (stupid backoff is not)."""
+        """Tell whether every component is a distribution (stupid backoff is not)."""
         return all(is_probability(model) for model in self.models)
 
     def start(self, batch: int, source: Any = None, begin: bool = True) -> State:
-        """Every component's state after START."""
+        """Return every component's state after START."""
         return tuple(model.start(batch, source, begin) for model in self.models)
 
     def next(self, state: State) -> Array:
-        """log Σ λ_k p_k of every word."""
+        """Return log Σ λ_k p_k of every token."""
         return self.mix([model.next(part) for model, part in zip(self.models, state, strict=True)])
 
     def step(self, ids_B: Array, state: State) -> tuple[Array, State]:
-        """Every component reads the word."""
+        """Let every component read the token."""
         pairs = [model.step(ids_B, part) for model, part in zip(self.models, state, strict=True)]
         return self.mix([logp for logp, _ in pairs]), tuple(after for _, after in pairs)
 
     def score(self, ids_BT: Array, lengths_B: Array, state: State = None) -> tuple[Array, State]:
-        """Every component scores the words; entries past a row's length are 0."""
+        """Let every component score the tokens; entries past a row's length are 0."""
         parts = (None,) * len(self.models) if state is None else state
         pairs = [model.score(ids_BT, lengths_B, part) for model, part in zip(self.models, parts, strict=True)]
         logp_BT = self.mix([logp for logp, _ in pairs])
@@ -105,20 +105,20 @@ class Mixture:
         return np.where(real_BT, logp_BT, 0.0), tuple(after for _, after in pairs)
 
     def reorder(self, state: State, rows_B: Array) -> State:
-        """Every component keeps these rows."""
+        """Keep these rows of every component."""
         return tuple(model.reorder(part, rows_B) for model, part in zip(self.models, state, strict=True))
 
     def rows(self, state: State) -> int:
-        """How many rows a state has: as many as each component's."""
+        """Return how many rows a state has: as many as each component's."""
         return self.models[0].rows(state[0])
 
     def join(self, states: Sequence[State]) -> State:
-        """Every component joins its own states."""
+        """Join the states of every component."""
         parts = zip(*states, strict=True)
         return tuple(model.join(part) for model, part in zip(self.models, parts, strict=True))
 
     def _carry(self, state: State) -> State:
-        """Parts that go on over the lines do so, the others begin anew."""
+        """Carry the state of the parts that carry it over lines; start the others over."""
         rows = self.rows(state)
         return tuple(
             model.carry(part) if isinstance(model, Carrier) else model.start(rows)
@@ -126,7 +126,7 @@ class Mixture:
         )
 
     def explain(self, state: State, word: int, top: int = 5) -> list[Part]:
-        """What every part says about a word in the only row."""
+        """Return what every part predicts for a token in the only row."""
         found = []
         for weight, model, part in zip(self.weights, self.models, state, strict=True):
             for each in explain(model, part, word, top):
@@ -134,13 +134,13 @@ class Mixture:
         return found
 
     def advance(self, ids_BT: Array, lengths_B: Array, state: State) -> State:
-        """The state after the words, without their scores where a part can do without."""
+        """Return the state after the tokens; their scores are skipped where a part allows it."""
         return tuple(
             read(model, ids_BT, lengths_B, part) for model, part in zip(self.models, state, strict=True)
         )
 
     def deterministic(self) -> AbstractContextManager[Any]:
-        """While it lasts, every component computes the same numbers from the same words, to the last bit."""
+        """Make every component compute the same numbers from the same tokens, to the last bit."""
         both = ExitStack()
         for model in self.models:
             both.enter_context(deterministic(model))
@@ -153,7 +153,7 @@ class Mixture:
         return logp
 
     def mix(self, logps: Sequence[Array]) -> Floats:
-        """log Σ λ_k p_k from the log p of every component."""
+        """Compute log Σ λ_k p_k from the log p of every component."""
         used = [(weight, logp) for weight, logp in zip(self.weights, logps, strict=True) if weight > 0]
         terms = [as_numpy(logp, np.float64) + np.log(weight) for weight, logp in used]
         top = np.maximum.reduce(terms)
@@ -167,14 +167,14 @@ def _check(models: Sequence[LanguageModel], weights: Sequence[float]) -> None:
     if not models:
         raise ConfigError("a mixture has no models; name at least one run")
     if len(models) != len(weights):
-        raise ConfigError(f"a mixture of {len(models)} models has {len(weights)} weights; give one a model")
+        raise ConfigError(f"a mixture of {len(models)} models has {len(weights)} weights; give one per model")
     values = np.asarray(weights, dtype=np.float64)
     if not np.isfinite(values).all() or values.min() < 0 or abs(values.sum() - 1) > 1e-6:
         raise ConfigError(f"the mixture weights are {list(weights)}; they must be 0 or more and sum to 1")
     sizes = [model.vocab_size for model in models]
     if len(set(sizes)) > 1:
         raise ConfigError(
-            f"the models of a mixture have vocabularies of {', '.join(f'{size:,}' for size in sizes)} words; "
+            f"models of a mixture have vocabularies of {', '.join(f'{size:,}' for size in sizes)} tokens; "
             "train them with one tokenizer (train --tokenizer RUN/tokenizer.json)"
         )
 
@@ -190,7 +190,7 @@ class Tuned:
 
 
 def tune_weights(logps: Sequence[npt.ArrayLike], iterations: int = 1000, tolerance: float = 1e-6) -> Tuned:
-    """The weights that maximise the held-out likelihood; ``logps``: log p of each token, one array a model.
+    """Find the weights that maximize the held-out likelihood; ``logps``: log p of each token, by model.
 
     With r_k(t) = p_k(t) / Σ_j λ_j p_j(t), EM sets λ_k to λ_k · mean r_k. The mean of r_k is also the
     gradient, and by concavity no weights lie more than max_k mean r_k - 1 higher: the stopping rule.
@@ -211,7 +211,7 @@ def tune_weights(logps: Sequence[npt.ArrayLike], iterations: int = 1000, toleran
 
 
 def _ratios(logps: Sequence[npt.ArrayLike]) -> tuple[Floats, Floats, int]:
-    """Probabilities relative to the best model of each token, and the log of that best one."""
+    """Return the probabilities relative to the best model of each token, and the log of that best one."""
     if len(logps) == 0:
         raise ConfigError("a mixture has no models; name at least one run")
     rows = [np.asarray(logp, dtype=np.float64).ravel() for logp in logps]

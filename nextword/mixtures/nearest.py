@@ -1,7 +1,7 @@
 """The nearest keys of a feature: exactly, in bounded memory, or approximately by an index.
 
 Squared distances |q - k|² = |q|² - 2 q·k + |k|² are one product for many queries and keys; those of the
-nearest are computed again by their definition, so that they do not depend on what else was searched for.
+nearest are computed again by their definition, so that they do not depend on the other queries.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from torch import Tensor
 
 from nextword.core.errors import DamagedError, MissingPart
 
-HELD = 1 << 24  # distances that are held at once
-KEYS = 1 << 16  # keys that are looked at together
+HELD = 1 << 24  # distances held at once
+KEYS = 1 << 16  # keys compared at once
 
 
 class Search(Protocol):
     """Finds keys near to queries."""
 
     def find(self, queries_QD: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """``distance_QK``, squared, the nearest first, and ``place_QK`` among the keys."""
+        """Return ``distance_QK``, squared, the nearest first, and ``place_QK`` among the keys."""
         ...
 
 
 class ExactSearch:
-    """Every key is looked at; keys may be mapped from a file, in float16 or float32."""
+    """Compare every key; keys may be mapped from a file, in float16 or float32."""
 
     def __init__(self, keys_MD: Any) -> None:
         self.keys_MD = keys_MD
 
     def find(self, queries_QD: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """Some queries with some keys at a time; the best of both are kept."""
+        """Compare some queries with some keys at a time and keep the best."""
         k = min(k, len(self.keys_MD))
         size = max(1, HELD // min(KEYS, max(1, len(self.keys_MD))))
         if len(queries_QD) == 0:
@@ -58,13 +58,13 @@ class ExactSearch:
 
 
 class IndexSearch:
-    """A graph of neighbours (HNSW, Malkov & Yashunin 2016) by the library usearch: quick, and not exact."""
+    """A graph of neighbours (HNSW, Malkov & Yashunin 2016) by the library usearch: fast, but approximate."""
 
     def __init__(self, keys_MD: Any, index: Any) -> None:
         self.keys_MD, self.index = keys_MD, index
 
     def find(self, queries_QD: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """The index finds them; their distances are computed here."""
+        """Search the index and compute the exact distances of what it finds."""
         k = min(k, len(self.keys_MD))
         if len(queries_QD) == 0:
             return torch.zeros(0, k), torch.zeros(0, k, dtype=torch.int64)
@@ -74,7 +74,7 @@ class IndexSearch:
 
 
 def in_order(queries_QD: Tensor, keys_MD: Any, at_QK: Tensor) -> tuple[Tensor, Tensor]:
-    """Squared distances to these keys by their definition, the nearest first."""
+    """Return squared distances to these keys by their definition, the nearest first."""
     found = []
     for query_D, at_K in zip(queries_QD, at_QK, strict=True):
         found.append((_tensor(keys_MD[np.sort(at_K.numpy())]) - query_D).pow(2).sum(dim=1))
@@ -93,13 +93,13 @@ def build_index(keys_MD: Any, path: Path) -> None:
 
 
 def open_index(keys_MD: Any, path: Path) -> IndexSearch:
-    """The index of a file, mapped."""
+    """Memory-map the index of a file."""
     usearch = _usearch()
     try:
         index = usearch.Index(ndim=keys_MD.shape[1], metric="l2sq", dtype="f16")
         index.view(str(path))
     except (RuntimeError, ValueError, OSError) as error:
-        raise DamagedError(f"{path} is no index of neighbours ({error}); make the mixture again") from error
+        raise DamagedError(f"{path} is not a neighbour index ({error}); make the mixture again") from error
     if len(index) != len(keys_MD):
         raise DamagedError(f"{path} has {len(index):,} of {len(keys_MD):,} keys; make the mixture again")
     return IndexSearch(keys_MD, index)
@@ -114,5 +114,5 @@ def _usearch() -> Any:
 
 
 def _tensor(part_MD: Any) -> Tensor:
-    """A piece of the keys in float32, in memory."""
+    """Read a piece of the keys into memory as float32."""
     return torch.from_numpy(np.array(part_MD, dtype=np.float32))

@@ -1,7 +1,7 @@
-"""The plain cache: words that were read lately are likely again, whatever model stands beside it.
+"""The plain cache: tokens that were read recently are likely again, whatever the model.
 
 Kuhn & De Mori 1990, "A cache-based natural language model": p(w) ∝ Σ_a d^a 1[w = x_{t-1-a}] over the last N
-words, d = 1 for plain counts, less for a memory that fades. It needs no network and no torch; the neural
+tokens, d = 1 for plain counts, less for a memory that fades. It needs neither a network nor torch; the neural
 cache (`mixtures.cache`) with θ = 0 is the same with d = 1.
 """
 
@@ -21,26 +21,26 @@ from nextword.models.distributions import Floats, as_numpy
 from nextword.store.reading import RunFolder
 
 Ints = npt.NDArray[np.int64]
-NOTHING = -1  # where no word stands
-HELD = 1 << 22  # comparisons of words that are held at once
+NOTHING = -1  # where there is no token
+HELD = 1 << 22  # comparisons of tokens held at once
 
 
 class RecentSettings(Settings):
     """How much is remembered, and how fast it fades."""
 
-    size: int = Field(1000, ge=1, le=1_000_000, description="words that are remembered, N")
-    decay: float = Field(1.0, gt=0, le=1, description="weight of a word against the one read after it")
+    size: int = Field(1000, ge=1, le=1_000_000, description="tokens that are remembered, N")
+    decay: float = Field(1.0, gt=0, le=1, description="weight of a token relative to the one read after it")
 
 
 class RecentState(NamedTuple):
-    """The last words, the newest at the right; ``count_B`` of them are real."""
+    """The last tokens, the newest at the right; ``count_B`` of them are real."""
 
     words_BM: Ints
     count_B: Ints
 
 
 class RecentWords:
-    """A LanguageModel of the last N words; the first word of a text can be anything."""
+    """A LanguageModel of the last N tokens; the first token of a text is uniform."""
 
     name = "recent"
     is_probability = True
@@ -52,19 +52,19 @@ class RecentWords:
         possible[list(never_next(closed))] = False
         self.even_V: Floats = possible / possible.sum()
         self.fades_N: Floats = self.decay ** np.arange(self.size - 1, -1, -1.0)  # the newest is the last
-        self.totals_N: Floats = np.concatenate([[0.0], np.cumsum(self.fades_N[::-1])])  # of the last n words
+        self.totals_N: Floats = np.concatenate([[0.0], np.cumsum(self.fades_N[::-1])])  # of the last n tokens
 
     def start(self, batch: int, source: Any = None, begin: bool = True) -> RecentState:
-        """Nothing was read."""
+        """Return a state that has read nothing."""
         refuse_source(source)
         return RecentState(np.zeros((batch, 0), np.int64), np.zeros(batch, np.int64))
 
     def carry(self, state: State) -> State:
-        """The next line of the document goes on."""
+        """Carry the state to the next line of the document."""
         return state
 
     def next(self, state: RecentState) -> Array:
-        """The weights of the words read lately."""
+        """Return the weights of the tokens read recently."""
         p_BV = np.tile(self.even_V, (len(state.count_B), 1))
         for row, count in enumerate(state.count_B.tolist()):
             if count:
@@ -74,7 +74,7 @@ class RecentWords:
             return np.log(p_BV)
 
     def step(self, ids_B: Array, state: RecentState) -> tuple[Array, RecentState]:
-        """Read one word per row."""
+        """Read one token per row."""
         ids_B = as_numpy(ids_B, np.int64)
         after = self._read(ids_B[:, None], np.ones(len(ids_B), np.int64), state)
         return self.next(after), after
@@ -82,12 +82,12 @@ class RecentWords:
     def score(
         self, ids_BT: Array, lengths_B: Array, state: RecentState | None = None
     ) -> tuple[Array, RecentState]:
-        """Some words at a time, each compared with the N before it."""
+        """Score a few tokens at a time, each compared with the N before it."""
         ids_BT, lengths_B = as_numpy(ids_BT, np.int64), as_numpy(lengths_B, np.int64)
         B, T = ids_BT.shape
         state = self.start(B) if state is None else state
         count_BT = np.minimum(self.size, state.count_B[:, None] + np.arange(T))
-        N = max(1, int(count_BT.max(initial=0)))  # no word has more before it
+        N = max(1, int(count_BT.max(initial=0)))  # the most tokens before any token
         before_BN = _right(state, N)
         words_BS = np.concatenate([before_BN, ids_BT], axis=1)
         windows_BTN = np.lib.stride_tricks.sliding_window_view(words_BS, N, axis=1)[:, :T]
@@ -104,22 +104,22 @@ class RecentWords:
             return np.where(real_BT, np.log(p_BT), 0.0), self._read(ids_BT, lengths_B, state)
 
     def reorder(self, state: RecentState, rows_B: Array) -> RecentState:
-        """These rows."""
+        """Return these rows."""
         rows_B = as_numpy(rows_B, np.int64)
         return RecentState(state.words_BM[rows_B], state.count_B[rows_B])
 
     def rows(self, state: RecentState) -> int:
-        """How many rows a state has."""
+        """Return how many rows a state has."""
         return len(state.count_B)
 
     def join(self, states: Sequence[RecentState]) -> RecentState:
-        """The rows of several states in one."""
+        """Return the rows of several states in one."""
         M = max(state.words_BM.shape[1] for state in states)
         words_BM = np.concatenate([_right(state, M) for state in states])
         return RecentState(words_BM, np.concatenate([state.count_B for state in states]))
 
     def explain(self, state: RecentState, word: int, top: int = 5) -> list[Part]:
-        """Where the word stood lately, and with what weight."""
+        """Return where the token stood recently, and with what weight."""
         count = int(state.count_B[0])
         if not count:
             return [Part(self.name, 1.0, float(self.even_V[word]))]
@@ -131,7 +131,7 @@ class RecentWords:
         return [Part(self.name, 1.0, float(weight_M.sum()), found)]
 
     def _read(self, ids_BT: Ints, lengths_B: Ints, state: RecentState) -> RecentState:
-        """The last N words of each row that are real, the newest at the right."""
+        """Return the last N real tokens of each row, the newest at the right."""
         count_B = np.minimum(self.size, state.count_B + lengths_B)
         M = int(count_B.max(initial=0))
         words_BS = np.concatenate([state.words_BM, ids_BT], axis=1)
@@ -141,7 +141,7 @@ class RecentWords:
 
 
 def _right(state: RecentState, size: int) -> Ints:
-    """The last words of each row at the right of so many places; `NOTHING` where there is none."""
+    """Return the last tokens of each row, right-aligned in this many places; else `NOTHING`."""
     B, M = state.words_BM.shape
     found_BN = np.full((B, size), NOTHING)
     kept = min(M, size)
@@ -159,13 +159,13 @@ class RecentKind:
     reads_features = False
 
     def load(self, folder: RunFolder, settings: RecentSettings, tokenizer: Tokenizer) -> RecentWords:
-        """It holds nothing but its settings."""
+        """Return the cache, which has nothing but its settings."""
         return RecentWords(settings, tokenizer.vocab_size, tokenizer.closed)
 
     def describe(self, settings: RecentSettings) -> str:
-        """One phrase."""
+        """Describe the cache in one phrase."""
         fades = "" if settings.decay == 1 else f", each weighing {settings.decay:g} of the one after it"
-        return f"a cache of the last {settings.size:,} words{fades}"
+        return f"a cache of the last {settings.size:,} tokens{fades}"
 
 
 RECENT = RecentKind()

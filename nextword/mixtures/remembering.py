@@ -1,7 +1,7 @@
 """A network with memories beside it: one linear mixture whose keys are the network's own features.
 
 p(w) = λ_0 p_network(w) + Σ_k λ_k p_k(w): Grave et al. 2017 (cache), Khandelwal et al. 2020 (neighbours).
-Where a memory has nothing to say, as at the beginning of a text, its weight is the network's.
+Where a memory has no answer, as at the beginning of a text, its weight goes to the network.
 """
 
 from __future__ import annotations
@@ -39,41 +39,41 @@ class Remembering:
         self.model, self.memories = model, tuple(memories)
         self.weights = tuple(weight / sum(weights) for weight in weights)
         self.vocab_size = model.vocab_size
-        if isinstance(model, Carrier):  # only then is it a `Carrier`: what was remembered goes on, too
+        if isinstance(model, Carrier):  # only then is it a `Carrier` with its memories
             self.carry: Callable[[State], State] = _same
 
     @property
     def context(self) -> int | None:
-        """No limit: a memory may look at any word before."""
+        """Return None: a memory may use any token before."""
         return None
 
     @property
     def parameters(self) -> int:
-        """Numbers that are learned: the network's."""
+        """Return the number of learned weights: the network's."""
         return self.model.parameters
 
     def ready(self) -> None:
-        """Before many steps."""
+        """Prepare for many steps."""
         self.model.ready()
 
     def deterministic(self) -> AbstractContextManager[None]:
-        """While it lasts, the same words give the same numbers to the last bit."""
+        """Make the same tokens give the same numbers to the last bit."""
         return self.model.deterministic()
 
     @torch.inference_mode()
     def start(self, batch: int, source: Any = None, begin: bool = True) -> RememberingState:
-        """The network has read START; the memories remember nothing of this text."""
+        """Return a state whose network has read START and whose memories are empty."""
         return RememberingState(
             self.model.start(batch, source, begin), tuple(memory.start(batch) for memory in self.memories)
         )
 
     @torch.inference_mode()
     def next(self, state: RememberingState) -> Tensor:
-        """log Σ λ p of every word."""
+        """Return log Σ λ p of every token."""
         return self._next(self.model.next(state.model), state)
 
     def _next(self, logp_BV: Tensor, state: RememberingState) -> Tensor:
-        """The network's log p mixed with what the memories say."""
+        """Mix the network's log p with what the memories predict."""
         said = []
         for memory, part in zip(self.memories, state.memories, strict=True):
             other_BV, says_B = memory.next(state.model.feature_BD, part, self.vocab_size)
@@ -82,7 +82,7 @@ class Remembering:
 
     @torch.inference_mode()
     def step(self, ids_B: Array, state: RememberingState) -> tuple[Tensor, RememberingState]:
-        """Every memory remembers the word with the feature before it; the network reads it."""
+        """Let every memory remember the token with the feature before it, and the network read it."""
         ids_B1 = self._ids(ids_B)[:, None]
         before_B1D, ones_B = state.model.feature_BD[:, None], torch.ones_like(ids_B1[:, 0])
         memories = tuple(
@@ -97,7 +97,7 @@ class Remembering:
     def score(
         self, ids_BT: Array, lengths_B: Array, state: RememberingState | None = None
     ) -> tuple[Tensor, RememberingState]:
-        """The network reads all words at once; its features are what the memories look for."""
+        """Let the network read all tokens at once; the memories look its features up."""
         ids_BT, lengths_B = self._ids(ids_BT), self._ids(lengths_B)
         state = self.start(len(ids_BT)) if state is None else state
         before_BTD, model = self.model.read(ids_BT, lengths_B, state.model)
@@ -109,7 +109,7 @@ class Remembering:
     def recall(
         self, logp_BT: Tensor, before_BTD: Tensor, ids_BT: Tensor, lengths_B: Tensor, states: Sequence[State]
     ) -> tuple[Tensor, tuple[State, ...]]:
-        """The network's log p mixed with what the memories say, and the memories after the words."""
+        """Mix the network's log p with what the memories predict; return also the new memories."""
         said, after = [], []
         for memory, part in zip(self.memories, states, strict=True):
             found_BT, says_BT, now = memory.score(before_BTD, ids_BT, lengths_B, part)
@@ -128,18 +128,18 @@ class Remembering:
         return RememberingState(self.model.reorder(state.model, rows_B), tuple(memories))
 
     def rows(self, state: RememberingState) -> int:
-        """How many rows a state has."""
+        """Return how many rows a state has."""
         return self.model.rows(state.model)
 
     @torch.inference_mode()
     def join(self, states: Sequence[RememberingState]) -> RememberingState:
-        """The rows of several states in one."""
+        """Return the rows of several states in one."""
         parts = zip(*(state.memories for state in states), strict=True)
         memories = tuple(memory.join(part) for memory, part in zip(self.memories, parts, strict=True))
         return RememberingState(self.model.join([state.model for state in states]), memories)
 
     def mix(self, logp: Tensor, said: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
-        """log Σ λ p; ``said``: log p and whether anything is said, one pair a memory."""
+        """Compute log Σ λ p; ``said``: log p and whether there is an answer, one pair per memory."""
         own = torch.full_like(logp, self.weights[0])
         terms = []
         for weight, (other, says) in zip(self.weights[1:], said, strict=True):
@@ -149,7 +149,7 @@ class Remembering:
 
     @torch.inference_mode()
     def explain(self, state: RememberingState, word: int, top: int = 5) -> list[Part]:
-        """What the network and each memory say about a word in the only row."""
+        """Return what the network and each memory predict for a token in the only row."""
         own, parts = self.weights[0], []
         for weight, memory, part in zip(self.weights[1:], self.memories, state.memories, strict=True):
             found = memory.explain(state.model.feature_BD, part, word, top)
@@ -162,7 +162,7 @@ class Remembering:
 
     @torch.inference_mode()
     def advance(self, ids_BT: Array, lengths_B: Array, state: RememberingState) -> RememberingState:
-        """The state after the words; nothing is looked up."""
+        """Return the state after the tokens; nothing is looked up."""
         ids_BT, lengths_B = self._ids(ids_BT), self._ids(lengths_B)
         before_BTD, model = self.model.read(ids_BT, lengths_B, state.model)
         memories = (
@@ -181,5 +181,5 @@ def _log(weight: float) -> float:
 
 
 def _same(state: State) -> State:
-    """After END the next line simply goes on."""
+    """Continue with the next line after END."""
     return state

@@ -1,4 +1,4 @@
-"""From settings to the sizes of a Transformer; parts that cannot go together say so here, in one sentence.
+"""From settings to the sizes of a Transformer; combinations that do not work are refused here.
 
 The parts themselves are named in the catalog and made in `blocks.stack` and `blocks.block`.
 """
@@ -11,7 +11,7 @@ from nextword.blocks.shape import Shape
 from nextword.core.catalog import find
 from nextword.core.errors import ConfigError
 
-PARTS = {  # setting -> field of a shape, where a layer may differ from the others
+PARTS = {  # setting -> field of a shape, for parts in which a layer may differ from the others
     "norm": "norm",
     "norm_place": "norm_place",
     "qk_norm": "qk_norm",
@@ -20,12 +20,12 @@ PARTS = {  # setting -> field of a shape, where a layer may differ from the othe
     "connections": "join",
     "block": "block",
 }
-HEAD_SIZE = 64  # of heads that are chosen
-ROUND = 8  # an inner width that is chosen is a multiple of this
+HEAD_SIZE = 64  # where the number of heads is chosen here
+ROUND = 8  # an inner width chosen here is a multiple of this
 
 
 def shape_of(settings: Any) -> Shape:
-    """The sizes, with everything chosen that was left open."""
+    """Return the sizes, with a value for everything that was left open."""
     heads = settings.heads or chosen_heads(settings.hidden)
     head_size = settings.head_size or _head_size(settings.hidden, heads)
     kv_heads = settings.kv_heads or heads
@@ -61,12 +61,12 @@ def shape_of(settings: Any) -> Shape:
 
 
 def keep_of(settings: Any) -> int:
-    """How many words are read again when the context is full."""
+    """Return how many tokens are read again when the context is full."""
     return min(int(settings.context * settings.overlap), settings.context - 1)
 
 
 def chosen_heads(hidden: int) -> int:
-    """About one head for every 64 features, so that each has equally many, an even number if possible."""
+    """Return about one head for every 64 features, each of the same size, an even one if possible."""
     wanted = max(1, hidden // HEAD_SIZE)
     even = [n for n in range(1, wanted + 1) if hidden % (2 * n) == 0]
     return max(even, default=1)
@@ -76,7 +76,7 @@ def _head_size(hidden: int, heads: int) -> int:
     if hidden % heads:
         raise ConfigError(
             f"'model.heads' is {heads}, which does not divide 'model.hidden' {hidden}; "
-            f"try {_either(_near(heads, hidden))}, or say 'model.head_size'"
+            f"try {_either(_near(heads, hidden))}, or set 'model.head_size'"
         )
     return int(hidden // heads)
 
@@ -84,7 +84,7 @@ def _head_size(hidden: int, heads: int) -> int:
 def _check_position(settings: Any, head_size: int) -> None:
     if settings.position == "rope" and head_size % 2:
         raise ConfigError(
-            f"'model.position' is 'rope', which turns pairs, but a head has {head_size} features; "
+            f"'model.position' is 'rope', which rotates pairs, but a head has {head_size} features; "
             f"change 'model.heads' or 'model.head_size' so that it is even, or choose another position"
         )
 
@@ -92,13 +92,13 @@ def _check_position(settings: Any, head_size: int) -> None:
 def _check_joins(settings: Any) -> None:
     if settings.connections == "plain" and settings.init == "zero":
         raise ConfigError(
-            "'model.connections' is 'plain' and 'model.init' is 'zero', so that the first block would give "
+            "'model.connections' is 'plain' and 'model.init' is 'zero', so that the first block would return "
             "zeros only; set 'model.init' to 'gpt2'"
         )
 
 
 def _different(settings: Any) -> dict[int, dict[str, Any]]:
-    """What single layers have in place of the common parts, as fields of a shape."""
+    """Return what single layers have in place of the common parts, as fields of a shape."""
     found: dict[int, dict[str, Any]] = {}
     for index in range(settings.layers):
         if parts := settings.parts_at(index):
@@ -109,13 +109,13 @@ def _different(settings: Any) -> dict[int, dict[str, Any]]:
 
 
 def _inner(hidden: int, ffn: str) -> int:
-    """4 D, or 8/3 D for gated parts, rounded up."""
+    """Return 4 D, or 8/3 D for gated parts, rounded up."""
     exact = int(hidden * find("ffn", ffn).ratio)
     return -(-exact // ROUND) * ROUND
 
 
 def _near(number: int, whole: int) -> list[int]:
-    """The divisors of a whole number that stand next to a number: one below, one above."""
+    """Return the divisors of a whole number next to a number: one below, one above."""
     divisors = [d for d in range(1, whole + 1) if whole % d == 0]
     below = [d for d in divisors if d < number][-1:]
     return below + [d for d in divisors if d > number][:1]

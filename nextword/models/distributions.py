@@ -1,7 +1,7 @@
 """Distributions as NumPy arrays, whichever family they come from.
 
-Count models give NumPy arrays and neural ones torch tensors; whoever decodes, mixes or measures calls
-``as_numpy`` at the door and is written once. Torch is never imported here: a tensor brings its own methods.
+Count models return NumPy arrays and neural ones torch tensors; a caller that decodes, mixes or measures
+converts with ``as_numpy`` first and is written once. Torch is not imported here: a tensor has the methods.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def as_numpy(array: Any, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
-    """The values of an array or tensor; no copy where the type already fits."""
+    """Return the values of an array or tensor; no copy where the type already fits."""
     if not isinstance(array, np.ndarray) and hasattr(array, "detach"):
         array = array.detach().cpu()
         if str(array.dtype) == "torch.bfloat16":  # NumPy has no such type
@@ -25,7 +25,7 @@ def as_numpy(array: Any, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]
 
 
 def logsumexp(logp: npt.NDArray[Any]) -> Floats:
-    """log Σ exp over the last axis, kept as an axis of length 1; a row of log 0 gives log 0."""
+    """Compute log Σ exp over the last axis, kept as an axis of length 1; a row of log 0 gives log 0."""
     logp = np.asarray(logp, dtype=np.float64)
     top = logp.max(axis=-1, keepdims=True)
     top[~np.isfinite(top)] = 0.0
@@ -35,7 +35,7 @@ def logsumexp(logp: npt.NDArray[Any]) -> Floats:
 
 
 def normalise(logp_BV: npt.NDArray[Any]) -> Floats:
-    """Every row shifted so that its probabilities sum to 1; a row of log 0 stays as it is."""
+    """Shift every row so that its probabilities sum to 1; a row of log 0 stays as it is."""
     total_B1 = logsumexp(logp_BV)
     total_B1[~np.isfinite(total_B1)] = 0.0
     return np.asarray(logp_BV, dtype=np.float64) - total_B1

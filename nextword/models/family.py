@@ -1,6 +1,6 @@
 """A neural family as training and loading see it: settings, a network to build, one file of weights.
 
-How it learns is the trainer's affair (`training`): the families differ in their networks alone.
+Training is the same for all (`training`): the families differ only in their networks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WEIGHTS = "model.safetensors"
 class NeuralSettings(Settings):
     """What every neural family has; each adds its own."""
 
-    carry: bool = Field(True, description="the state goes on from line to line within a document")
+    carry: bool = Field(True, description="the state is carried from line to line within a document")
     head: Slot["head"] = Field("softmax", description="output layer")
     embedding_kind: Slot["embedding"] = Field("table", description="tokens as vectors: slot embedding")
     tied: bool = Field(True, description="input and output share one embedding matrix")
@@ -36,19 +36,19 @@ class NeuralSettings(Settings):
 
 
 class ScaledSettings(NeuralSettings):
-    """Families whose words and features are scaled, so that few steps of AdamW teach much.
+    """Families whose embeddings and features are scaled, so that they learn in few steps of AdamW.
 
-    √E on the way in: Vaswani et al. 2017. On the way out: a step of AdamW is the same for small and large
-    numbers, so features within [-1, 1] before small vectors would need many steps to move the scores.
+    Input scale √E: Vaswani et al. 2017. Output scale: a step of AdamW has the same size for small and large
+    numbers, so features within [-1, 1] before small vectors would need many steps to change the scores.
     """
 
     scaling: Literal["quick", "none"] = Field(
-        "quick", description="quick: words and features scaled for few steps of adamw; none: for sgd"
+        "quick", description="quick: embeddings and features scaled for few steps of adamw; none: for sgd"
     )
-    feature_scale: ClassVar[float] = 45.0  # of "quick", where a word's vector is a single number
+    feature_scale: ClassVar[float] = 45.0  # of "quick", where a token's vector is a single number
 
     def scales(self, embedding: int) -> tuple[float, float]:
-        """For words and features; vectors of more numbers need less."""
+        """Return the scales of embeddings and features; longer vectors need less."""
         if self.scaling == "none":
             return 1.0, 1.0
         return math.sqrt(embedding), self.feature_scale / math.sqrt(embedding)
@@ -76,18 +76,18 @@ class NeuralFamily:
         self.ladder, self.row_length = ladder(name), row_length
 
     def build(self, settings: Any, vocab_size: int, closed: bool) -> Network:
-        """A new network with random weights; ``closed``: UNKNOWN never comes, so it has no probability."""
+        """Build a new network with random weights; ``closed``: UNKNOWN never occurs and has probability 0."""
         return self._network(settings, vocab_size, closed)
 
     def save(self, model: LanguageModel, folder: NewRun) -> None:
-        """All weights and buffers in one file without pickle."""
+        """Save all weights and buffers in one file without pickle."""
         from safetensors.torch import save
 
         assert isinstance(model, NeuralLanguageModel)
         folder.write(WEIGHTS, save(distinct(model.network.state_dict())))
 
     def load(self, folder: RunFolder, settings: Any, tokenizer: Tokenizer) -> NeuralLanguageModel:
-        """Build the network and fill in its weights; what does not fit is a damaged run."""
+        """Build the network and fill in its weights; weights that do not fit mean a damaged run."""
         from safetensors import SafetensorError
         from safetensors.torch import load_file
 
@@ -106,10 +106,10 @@ class NeuralFamily:
 
 
 class _Unfilled(TorchFunctionMode):
-    """No random numbers for weights that are read from a file the next moment."""
+    """Skip random initial weights, which would be overwritten from a file at once."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Everything else goes on as it would."""
+        """Skip random initialization; call everything else as usual."""
         name = getattr(func, "__name__", "")
         if name in ("normal_", "uniform_"):
             return args[0] if args else kwargs["tensor"]
@@ -119,7 +119,7 @@ class _Unfilled(TorchFunctionMode):
 
 
 def distinct(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Every tensor once: what is shared (tied embeddings) goes by its first name."""
+    """Return every tensor once: what is shared (tied embeddings) has its first name."""
     found: dict[tuple[int, tuple[int, ...]], str] = {}
     for name, tensor in tensors.items():
         place = tensor.data_ptr() if tensor.numel() else id(tensor)
@@ -128,9 +128,9 @@ def distinct(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _fill(network: Network, tensors: Mapping[str, Tensor]) -> None:
-    """Put the tensors of a file into a network; what is missing must be shared with one that is there."""
+    """Load the tensors of a file into a network; what is missing must be shared with one that is there."""
     expected = network.state_dict()
     missing, unexpected = network.load_state_dict(tensors, strict=False)
     lost = [name for name in missing if name in distinct(expected)]
     if lost or unexpected:
-        raise RuntimeError(f"'{(lost + unexpected)[0]}' is {'missing' if lost else 'not expected'}")
+        raise RuntimeError(f"'{(lost + unexpected)[0]}' is {'missing' if lost else 'unexpected'}")

@@ -1,6 +1,6 @@
 """Sizes of every neural family, from small to large: the presets, and what ``--minutes`` chooses from.
 
-A rung has about three times the weights of the one below it, output layer left out. The highest learning rate
+A rung has about three times the weights of the one below, without the output layer. The highest learning rate
 falls as layers grow wider; the rates are for AdamW with a short warm-up (measured: docs/auto.md).
 """
 
@@ -12,7 +12,7 @@ RECURRENT = ("rnn", "lstm", "gru", "gru-torch", "mingru")
 
 
 def _rate(base: float, width: int) -> float:
-    """A rate that falls with the square root of the width; ``base`` is that of width 128."""
+    """Return a rate that falls with the square root of the width; ``base`` is that of width 128."""
     return float(f"{base * (128 / width) ** 0.5:.2g}")
 
 
@@ -45,7 +45,7 @@ def _transformer(base: float) -> tuple[Rung, ...]:
                 "model.context": context,
                 "train.rate": _rate(base, hidden),
             },
-            f"{layers} x {hidden}, {context} words of context",
+            f"{layers} x {hidden}, {context} tokens of context",
         )
         for name, layers, hidden, context in sizes
     )
@@ -60,7 +60,7 @@ def _window(base: float) -> tuple[Rung, ...]:
         Rung(
             name,
             {"model.embedding": embedding, "model.hidden": hidden, "train.rate": _rate(base, hidden)},
-            f"{hidden} hidden, words of {embedding}",
+            f"{hidden} hidden, embeddings of {embedding}",
         )
         for name, embedding, hidden in sizes
     )
@@ -75,5 +75,5 @@ LADDERS: dict[str, tuple[Rung, ...]] = {
 
 
 def ladder(family: str) -> tuple[Rung, ...]:
-    """The sizes of a family; a family of another package has none but its own."""
+    """Return the sizes of a family; a family of another package has only its own."""
     return LADDERS.get(family, ())

@@ -1,8 +1,8 @@
 """What a neural family builds, and how it becomes a language model on the one contract.
 
-A network reads words and gives a feature vector after each: all it knows of the text so far. The head turns a
-feature into the distribution of the next word [IITD-1 "A fixed-window neural Language Model", "A RNN Language
-Model": h(t), then ŷ(t) = softmax(U h(t) + b)].
+A network reads tokens and returns a feature vector after each: all it knows of the text so far. The head
+turns a feature into the distribution of the next token [IITD-1 "A fixed-window neural Language Model", "A RNN
+Language Model": h(t), then ŷ(t) = softmax(U h(t) + b)].
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ class Head(Protocol):
     """Features to distributions: the slot "head" (blocks/heads.py). Sums and logarithms are in float32."""
 
     def prepare(self, counts_V: Tensor) -> None:
-        """Before training: what the counts of the words tell (output bias, clusters by frequency)."""
+        """Use the counts of the tokens before training (output bias, clusters by frequency)."""
         ...
 
     def log_probs(self, features_BD: Tensor) -> Tensor:
-        """``logp_BV`` of every next word; START, which is never written, has -inf."""
+        """Return ``logp_BV`` of every next token; START, which is never predicted, has -inf."""
         ...
 
     def score(self, features_ND: Tensor, ids_N: Tensor) -> Tensor:
-        """``logp_N`` of these words, in bounded memory."""
+        """Return ``logp_N`` of these tokens, in bounded memory."""
         ...
 
     def loss(self, features_ND: Tensor, targets_N: Tensor, smoothing: float = 0.0) -> Tensor:
-        """The sum of -log p of the targets, to be differentiated; with label smoothing if asked."""
+        """Return the sum of -log p of the targets, differentiable; with label smoothing if asked."""
         ...
 
 
 class Network(nn.Module):
-    """Words in, features out. A subclass sets the attributes and has `start` and `read`."""
+    """Tokens in, features out. A subclass sets the attributes and has `start` and `read` (forward pass)."""
 
-    kind: ClassVar[str] = "network"  # what probes know it by: recurrent, transformer, window
+    kind: ClassVar[str] = "network"  # by which probes know it: recurrent, transformer, window
     vocab_size: int
     width: int  # D, the size of a feature
-    context: int | None  # how many words before a word are looked at; None: no limit
-    carries: bool  # the state goes on from line to line within a document
+    context: int | None  # how many tokens before a token are seen; None: no limit
+    carries: bool  # the state is carried from line to line within a document
     head: nn.Module  # a `Head`
-    fixed = False  # the weights are loaded and will only be read
+    fixed = False  # the weights are loaded and will not be trained
 
     def start(self, batch: int, source: Any = None) -> State:
         """Begin rows that have read nothing: (nested) tuples of tensors, the batch first in each.
@@ -58,10 +58,10 @@ class Network(nn.Module):
         raise NotImplementedError
 
     def read(self, ids_BT: Tensor, state: State, lengths_B: Tensor | None = None) -> tuple[Tensor, State]:
-        """``features_BTD``, one after each word read, and the state after each row's last real word.
+        """Run the forward pass: ``features_BTD``, one after each token, and the state after each row's last.
 
-        ``lengths_B``: how many words of each row are real (None: all). What stands past them is never
-        looked at, and its features are anything finite. A length of 0 leaves a row's state as it was.
+        ``lengths_B``: how many tokens of each row are real (None: all). What stands past them is ignored, and
+        its features are any finite numbers. A length of 0 leaves a row's state as it was.
         """
         raise NotImplementedError
 
@@ -74,30 +74,30 @@ class Network(nn.Module):
         return join_rows(states)
 
     def ready(self) -> None:
-        """Called before reading word by word, if the weights are fixed: they may be laid out for that."""
+        """Prepare for reading token by token, where the weights are fixed: their layout may change."""
 
     def start_feature(self, batch: int) -> Tensor:
-        """The feature of rows that have read nothing."""
+        """Return the feature of rows that have read nothing."""
         return torch.zeros(batch, self.width, dtype=self.dtype, device=self.device)
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the weights."""
+        """Return the type of the weights."""
         return next(self.parameters()).dtype
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """Return the device of the weights."""
         return next(self.parameters()).device
 
 
 def device_of(network: nn.Module) -> torch.device:
-    """Return where the weights of a network are."""
+    """Return the device of the weights of a network."""
     return next(network.parameters()).device
 
 
 class NeuralState(NamedTuple):
-    """Everything read: the network's own state, and its last feature, from which comes what is next."""
+    """Everything read: the network's own state, and its last feature, which predicts the next token."""
 
     inner: Any
     feature_BD: Tensor
@@ -116,34 +116,34 @@ class NeuralLanguageModel:
 
     @property
     def context(self) -> int | None:
-        """How many words before a word are looked at; None: no limit."""
+        """Return how many tokens before a token are seen; None: no limit."""
         return self.network.context
 
     @property
     def parameters(self) -> int:
-        """How many numbers are learned; tied ones count once."""
+        """Return the number of learned weights; tied ones count once."""
         return sum(weight.numel() for weight in self.network.parameters())
 
     def ready(self) -> None:
-        """Before many steps: weights may be laid out anew, which can change the last digit of a number."""
+        """Prepare for many steps: the weights' layout may change, and with it the last digit of a number."""
         if self.network.fixed:
             self.network.ready()
 
     @torch.inference_mode()
     def start(self, batch: int, source: Any = None, begin: bool = True) -> NeuralState:
-        """Rows that have read START, or nothing."""
+        """Return rows that have read START, or nothing."""
         state = NeuralState(self.network.start(batch, source), self.network.start_feature(batch))
         starts_B1 = torch.full((batch, 1), START, device=self.network.device)
         return self._read(starts_B1, state) if begin else state
 
     @torch.inference_mode()
     def next(self, state: NeuralState) -> Tensor:
-        """log p of every next word."""
+        """Return log p of every next token."""
         return self._head.log_probs(state.feature_BD)
 
     @torch.inference_mode()
     def step(self, ids_B: Array, state: NeuralState) -> tuple[Tensor, NeuralState]:
-        """Read one word in each row."""
+        """Read one token in each row."""
         state = self._read(self._ids(ids_B)[:, None], state)
         return self.next(state), state
 
@@ -151,7 +151,7 @@ class NeuralLanguageModel:
     def score(
         self, ids_BT: Array, lengths_B: Array, state: NeuralState | None = None
     ) -> tuple[Tensor, NeuralState]:
-        """All positions at once: the feature before each word says how likely it was."""
+        """Score all positions at once: the feature before each token gives its probability."""
         ids_BT, lengths_B = self._ids(ids_BT), self._ids(lengths_B)
         before_BTD, after = self.read(ids_BT, lengths_B, state)
         return self.score_features(before_BTD, ids_BT, lengths_B), after
@@ -160,9 +160,9 @@ class NeuralLanguageModel:
     def read(
         self, ids_BT: Array, lengths_B: Array, state: NeuralState | None = None
     ) -> tuple[Tensor, NeuralState]:
-        """``before_BTD``, the feature before each word: what is known when it is predicted; the state after.
+        """Run the forward pass: ``before_BTD``, the feature before each token, and the state after the last.
 
-        Memories take it as their key. What stands past a row's length is anything finite.
+        Memories use these features as keys. Past a row's length they are any finite numbers.
         """
         ids_BT, lengths_B = self._ids(ids_BT), self._ids(lengths_B)
         B, T = ids_BT.shape
@@ -178,7 +178,7 @@ class NeuralLanguageModel:
 
     @torch.inference_mode()
     def score_features(self, before_BTD: Tensor, ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
-        """``logp_BT`` of the words from the features before them; 0 past a row's length."""
+        """Return ``logp_BT`` of the tokens from the features before them; 0 past a row's length."""
         real_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device) < lengths_B[:, None]
         logp_BT = torch.zeros(*ids_BT.shape, device=ids_BT.device)
         logp_BT[real_BT] = self._head.score(before_BTD[real_BT], ids_BT[real_BT])
@@ -191,12 +191,12 @@ class NeuralLanguageModel:
         return NeuralState(self.network.reorder(state.inner, rows_B), state.feature_BD[rows_B])
 
     def rows(self, state: NeuralState) -> int:
-        """How many rows a state has."""
+        """Return how many rows a state has."""
         return len(state.feature_BD)
 
     @torch.inference_mode()
     def join(self, states: Sequence[NeuralState]) -> NeuralState:
-        """The rows of several states in one."""
+        """Return the rows of several states in one."""
         inner = self.network.join([state.inner for state in states])
         return NeuralState(inner, torch.cat([state.feature_BD for state in states]))
 
@@ -206,9 +206,9 @@ class NeuralLanguageModel:
 
     @contextmanager
     def deterministic(self) -> Iterator[None]:
-        """While it lasts, the same words give the same numbers to the last bit, in any process here.
+        """Make the same tokens give the same numbers to the last bit, in any process on this machine.
 
-        On a CPU one thread is enough: nothing is then added up in an order that chance decides.
+        On a CPU one thread is enough: the order of summation is then fixed.
         """
         threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
         torch.set_num_threads(1)
@@ -232,7 +232,7 @@ class NeuralLanguageModel:
 
 
 def _same(state: State) -> State:
-    """After END the next line simply goes on."""
+    """Continue with the next line after END."""
     return state
 
 

@@ -1,7 +1,7 @@
-"""Where products are computed in bf16, and on which device: by the settings, else by what is faster here.
+"""The precision of products (bf16 or fp32) and the device: set by the user, else whatever is faster here.
 
-What works and what is faster was found out once for the machine (`system.processor`), so two trainings on it
-choose alike; the choice is a setting of the run from then on. Sums, softmax and losses stay in fp32: a bf16
+What works and what is faster is measured once for the machine (`system.processor`), so that two training runs
+on it choose alike; the choice is then a setting of the run. Sums, softmax and losses stay in fp32: a bf16
 softmax misses 1 by a thousandth.
 """
 
@@ -21,23 +21,23 @@ from nextword.core.task import Ranks
 from nextword.models.network import Network, device_of
 from nextword.system import processor
 
-_WIDTH = 128  # of a network that does not say how wide it is
+_WIDTH = 128  # of a network without a declared width
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
 def find_device(name: str) -> torch.device:
-    """The device of this name; auto takes the fastest kind there is."""
+    """Return the device of this name; auto takes the fastest kind there is."""
     there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if name == "auto":
         return torch.device(next(kind for kind in ("cuda", "mps", "cpu") if there[kind]))
     if not there.get(name, False):
         usable = ", ".join(kind for kind, is_there in there.items() if is_there)
-        raise ConfigError(f"'--device {name}' is not to be had on this machine; use auto or one of: {usable}")
+        raise ConfigError(f"'--device {name}' is not available on this machine; use auto or one of: {usable}")
     return torch.device(name)
 
 
 def choose(precision: str, network: nn.Module, ranks: Ranks) -> str:
-    """The type of products by name, "fp32" or "bf16"; with auto the faster one, the same for all ranks."""
+    """Return the type of products by name, "fp32" or "bf16"; auto: the faster one, the same on all ranks."""
     if precision != "auto":
         if device_of(network).type == "cpu":
             _check(precision)
@@ -47,7 +47,7 @@ def choose(precision: str, network: nn.Module, ranks: Ranks) -> str:
 
 
 def faster_type(network: nn.Module) -> str:
-    """What this machine computes such a network faster with."""
+    """Return the type with which this machine computes such a network faster."""
     device = device_of(network)
     if device.type == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported() else "fp32"
@@ -64,13 +64,13 @@ def faster_type(network: nn.Module) -> str:
 
 
 def dtype_of(name: str) -> torch.dtype:
-    """torch's type of a name that `choose` has given."""
+    """Return torch's type for a name returned by `choose`."""
     dtype: torch.dtype = find("precision", name)
     return dtype
 
 
 def _check(name: str) -> None:
-    """Products that would kill the process are refused; those that are only slow are the user's choice."""
+    """Refuse products that would kill the process; slow ones are the user's choice."""
     found = processor.find_out()
     if not found.has_float32:
         raise ConfigError(f"networks cannot be used here: {found.why}; try another version of torch")
@@ -79,7 +79,7 @@ def _check(name: str) -> None:
 
 
 def products_in(dtype: torch.dtype, device: torch.device) -> Callable[[], AbstractContextManager[None]]:
-    """Makes the block within which products are of this type."""
+    """Return a context manager within which products are of this type."""
     if dtype == torch.float32:
         return nullcontext
     return partial(torch.autocast, device.type, dtype)

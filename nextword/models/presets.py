@@ -31,14 +31,14 @@ def _smoothing(name: str, summary: str) -> Preset:
 PRESETS: dict[str, Preset] = {
     preset.name: preset
     for preset in (
-        _smoothing("mle", "counts divided by counts; nothing for what was never seen"),
+        _smoothing("mle", "counts divided by counts; zero for what was never seen"),
         _smoothing("add", "a constant added to every count"),
         _smoothing("laplace", "the slide's smoothing towards the unigrams"),
         _smoothing("backoff", "the slide's back-off: drop words while the context is unseen"),
-        _smoothing("katz", "Good-Turing discounts, what they free goes to shorter contexts"),
-        _smoothing("stupid", "relative counts times 0.4 for each step back: a score, no probability"),
-        _smoothing("witten-bell", "new words weigh as much as different words were seen in the context"),
-        _smoothing("absolute", "a constant taken from every count"),
+        _smoothing("katz", "Good-Turing discounts; the freed mass goes to shorter contexts"),
+        _smoothing("stupid", "relative counts times 0.4 for each step back: a score, not a probability"),
+        _smoothing("witten-bell", "new words get weight by how many different words followed the context"),
+        _smoothing("absolute", "a constant subtracted from every count"),
         _smoothing("kneser-ney", "absolute discounting, lower orders count contexts instead of tokens"),
         Preset(
             "ngram-good-turing",
@@ -57,12 +57,12 @@ PRESETS: dict[str, Preset] = {
 
 
 def names() -> list[str]:
-    """Every name that ``--model`` takes: families, then presets."""
+    """Return every name that ``--model`` takes: families, then presets."""
     return [*catalog.names("model"), *PRESETS]
 
 
 def find(name: str) -> Preset:
-    """The preset of a name; a family's own name is the family as it is."""
+    """Return the preset of a name; a family's own name means its defaults."""
     if name in PRESETS:
         return PRESETS[name]
     if name in catalog.names("model"):

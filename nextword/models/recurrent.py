@@ -30,32 +30,32 @@ class RecurrentSettings(ScaledSettings):
 
     layers: int = Field(2, ge=1, le=64, description="stacked recurrent layers L")
     hidden: int = Field(256, ge=1, le=2**16, description="size H of a layer's state")
-    embedding: int = Field(0, ge=0, le=2**16, description="size E of a word's vector; 0: as hidden")
+    embedding: int = Field(0, ge=0, le=2**16, description="size E of a token's vector; 0: as hidden")
     connections: Slot["connection"] = Field("plain", description="between stacked layers: slot connection")
-    initial: Slot["initial"] = Field("zero", description="the state before the first word")
-    dropout_embedding: float = Field(0.0, ge=0, lt=1, description="share of the words' features dropped")
+    initial: Slot["initial"] = Field("zero", description="the state before the first token: slot initial")
+    dropout_embedding: float = Field(0.0, ge=0, lt=1, description="share of the embeddings' features dropped")
     dropout_words: float = Field(0.0, ge=0, lt=1, description="share of the vocabulary dropped in a batch")
     dropout_kind: Slot["dropout"] = Field(
         "locked", description="locked: the same features at all positions of a row"
     )
-    bidirectional: bool = Field(False, description="refused: it would see the word it has to predict")
+    bidirectional: bool = Field(False, description="refused: it would see the token it has to predict")
 
     @model_validator(mode="after")
     def _reads_forwards(self) -> RecurrentSettings:
         if self.bidirectional:
             raise ConfigError(
-                "'model.bidirectional' is true, but a bidirectional language model would see the word it has "
-                "to predict; leave it at false"
+                "'model.bidirectional' is true, but a bidirectional language model would see the token it "
+                "has to predict; leave it at false"
             )
         return self
 
     def cell_options(self) -> dict[str, Any]:
-        """What the cell of this family is told beside its sizes."""
+        """Return the options of this family's cell beside its sizes."""
         return {}
 
 
 class GatedSettings(RecurrentSettings):
-    """Families whose state goes through weights on its way to the next."""
+    """Families with weights from one state to the next."""
 
     dropout_weight: float = Field(0.0, ge=0, lt=1, description="share of state-to-state weights dropped")
 
@@ -67,12 +67,12 @@ class RNNSettings(GatedSettings):
     activation: Slot["cell_activation"] = Field("tanh", description="σ of the cell")
 
     def cell_options(self) -> dict[str, Any]:
-        """Its σ."""
+        """Return the name of σ."""
         return {"activation": self.activation}
 
 
 class RecurrentNetwork(Network):
-    """Reads any number of words; all that is known of them is a state of fixed size for each layer."""
+    """Reads any number of tokens; what it knows of them is a state of fixed size for each layer."""
 
     kind = "recurrent"
     context = None
@@ -97,16 +97,16 @@ class RecurrentNetwork(Network):
         self.head = make_head(settings.head, self.width, vocab_size, never_next(closed), tied_VE)
 
     def start(self, batch: int, source: Any = None) -> State:
-        """Every layer's first state: zero, or what was learnt."""
+        """Return every layer's initial state: zero, or learned."""
         refuse_source(source)
         return tuple(start(batch) for start in self.starts)
 
     def reset(self, state: State, rows_B: Tensor) -> State:
-        """Rows that are True have read nothing again."""
+        """Reset the rows that are True to having read nothing."""
         return reset(state, self.start(1), rows_B)
 
     def read(self, ids_BT: Tensor, state: State, lengths_B: Tensor | None = None) -> tuple[Tensor, State]:
-        """Layer by layer, all positions of a layer at once; positions come first inside."""
+        """Run the forward pass layer by layer, all positions at once; inside, positions come first."""
         if ids_BT.shape[1] == 0:
             return torch.zeros(*ids_BT.shape, self.width, dtype=self.dtype, device=self.device), state
         x_TBE = self._embed(ids_BT.T, lengths_B)
@@ -119,7 +119,7 @@ class RecurrentNetwork(Network):
         return features_TBD.transpose(0, 1), tuple(after)
 
     def _embed(self, ids_TB: Tensor, lengths_B: Tensor | None) -> Tensor:
-        """The words' vectors; what stands past a row's end is 0 and not looked up."""
+        """Look up the tokens' vectors; past a row's end they are 0."""
         pads_TB = None
         if lengths_B is not None:
             pads_TB = torch.arange(len(ids_TB), device=ids_TB.device)[:, None] >= lengths_B
@@ -132,7 +132,7 @@ class RecurrentNetwork(Network):
 
 
 def _stack(name: str, settings: RecurrentSettings, width: int) -> tuple[nn.ModuleList, nn.ModuleList, int]:
-    """The layers, what joins each to the next, and the width at the top."""
+    """Return the layers, what joins each to the next, and the width at the top."""
     layers, joins = nn.ModuleList(), nn.ModuleList()
     for _ in range(settings.layers):
         layer = find("cell", name)(width, settings.hidden, **settings.cell_options())

@@ -1,9 +1,9 @@
-"""Which words are read in which window, once a text is longer than the context.
+"""Which tokens are read in which window, once a text is longer than the context.
 
-A Transformer looks at W words at most. When W words are read and another comes, the last ``keep`` words are
-read again as the beginning of a new window, and reading goes on behind them: every word sees at least
-``keep`` words before it. Which window a word is read in depends on the number of words before it alone, so
-that word by word, in pieces or all at once is the same; all windows but the first can be read side by side.
+A Transformer sees W tokens at most. When W tokens are read and another comes, the last ``keep`` tokens are
+read again as the beginning of a new window, and reading continues after them: every token sees at least
+``keep`` tokens before it. The window of a token depends only on the number of tokens before it, so that token
+by token, in pieces or all at once is the same; all windows but the first can be read in parallel.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from torch import Tensor
 
 
 class Plan:
-    """The windows of some rows: ``before`` words are in each row's window, ``lengths`` come.
+    """The windows of some rows: ``before`` tokens are in each row's window, ``lengths`` come.
 
-    ``fitting``: how many words of each row go into its present window. The others are in new windows: of all
-    rows, first those that are filled, then the last one of each row, which stays open.
+    ``fitting``: how many tokens of each row fit in its present window. The others are in new windows: of all
+    rows, first those that are full, then the last one of each row, which stays open.
     """
 
     def __init__(self, before: list[int], lengths: list[int], context: int, keep: int) -> None:
@@ -35,11 +35,11 @@ class Plan:
         found.sort()
         self.is_last = [last for last, _, _, _ in found]
         self.rows = [row for _, row, _, _ in found]
-        self.columns = [column for _, _, column, _ in found]  # of a window's first new word
+        self.columns = [column for _, _, column, _ in found]  # of a window's first new token
         self.lengths = [keep + new for _, _, _, new in found]
 
     def windows(self, ids_BT: Tensor, ids_BS: Tensor) -> Tensor:
-        """The words of every new window: taken from a row's present window and from what comes."""
+        """Return the tokens of every new window, taken from a row's present window and from the new ones."""
         rows_M1 = torch.tensor(self.rows, device=ids_BT.device)[:, None]
         first_M1 = torch.tensor(self.columns, device=ids_BT.device)[:, None]
         fitting_M1 = torch.tensor(self.fitting, device=ids_BT.device)[rows_M1]
@@ -50,11 +50,11 @@ class Plan:
         return torch.where(is_new_MW, new_MW, ids_BS[rows_M1, old_MW])
 
     def parts(self, size: int) -> Iterator[slice]:
-        """The windows, so many at a time."""
+        """Yield the windows, this many at a time."""
         return (slice(first, first + size) for first in range(0, len(self.rows), size))
 
     def new(self, part: slice, device: torch.device) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
-        """Row and column of every new word of these windows, and its window and its place among the new."""
+        """Return row and column of every new token of these windows, its window and its place in that."""
         lengths_M = torch.tensor(self.lengths[part], device=device)
         longest = max(self.lengths[part])
         is_new_MX = torch.arange(self.keep, longest, device=device) < lengths_M[:, None]
@@ -64,13 +64,13 @@ class Plan:
         return rows, columns, (window, step)
 
     def last(self, part: slice, device: torch.device) -> Tensor:
-        """Which of these windows stay open."""
+        """Return which of these windows stay open."""
         return torch.tensor(
             [place for place, last in enumerate(self.is_last[part]) if last], dtype=torch.int64, device=device
         )
 
     def owners(self, device: torch.device) -> Tensor:
-        """Where each row's window is: in its old place, or behind all rows among those that stay open."""
+        """Return where each row's window is: in its old place, or after all rows among the open ones."""
         rows = list(range(len(self.fitting)))
         open_ = [row for row, last in zip(self.rows, self.is_last, strict=True) if last]
         for place, row in enumerate(open_):

@@ -1,7 +1,7 @@
-"""How a neural model learns: the settings ``train`` of every neural family, without torch.
+"""How a neural model is trained: the settings ``train`` of every neural family, without torch.
 
-Teacher forcing, mini-batches and SGD are the lectures' [IITD-1 "Training a RNN Language Model"]; the rest is
-what makes the minutes count.
+Teacher forcing, mini-batches and SGD are the lectures' [IITD-1 "Training a RNN Language Model"]; the rest
+makes training faster or better.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nextword.core.settings import Slot, TrainSettings
 
 
 class NeuralTrainSettings(TrainSettings):
-    """The trainer's settings; a family's own defaults stand below what the user says."""
+    """The trainer's settings; a family's own defaults apply where the user sets nothing."""
 
     steps: int = Field(0, ge=0, description="updates of the weights; 0: from the epochs or the minutes")
     epochs: float = Field(10.0, gt=0, le=1e6, description="times through the text, where steps is 0")
@@ -25,7 +25,7 @@ class NeuralTrainSettings(TrainSettings):
     )
     batches: Slot["batches", "auto"] = Field(
         "auto",
-        description="columns: the state is carried from batch to batch; windows: blocks at chance offsets; "
+        description="columns: the state is carried from batch to batch; windows: blocks at random offsets; "
         "sentences: whole short documents; auto: by model and text",
     )
     accumulate: int = Field(1, ge=1, le=2**16, description="batches whose gradients are added for one update")
@@ -36,44 +36,44 @@ class NeuralTrainSettings(TrainSettings):
     weight_decay: float = Field(
         0.01, ge=0, le=10, description="pull of matrices towards zero; none for biases, norms and embeddings"
     )
-    betas: tuple[float, float] = Field((0.9, 0.99), description="memory of adamw: gradients, their squares")
+    betas: tuple[float, float] = Field((0.9, 0.99), description="decay of adamw's means: gradients, squares")
     momentum: float = Field(0.0, ge=0, lt=1, description="of sgd")
     schedule: Slot["schedule"] = Field(
         "cosine",
-        description="how the rate falls; sqrt: 1 - sqrt; plateau: where the held-out text gets no better",
+        description="how the rate falls; sqrt: 1 - sqrt; plateau: when the held-out loss stops improving",
     )
     warmup: float = Field(0.02, ge=0, lt=1, description="first share of the training: the rate rises")
     decay: float = Field(1.0, ge=0, le=1, description="last share of the training: the rate falls to zero")
     plateau: float = Field(0.25, gt=0, lt=1, description="factor on the rate at each plateau")
-    clip: float = Field(1.0, ge=0, description="longest gradient, by norm; 0: as long as it is")
+    clip: float = Field(1.0, ge=0, description="largest norm of a gradient; 0: no limit")
     bptt: str = Field("full", description="gradient through time: full, truncated(k) or random(p)")
     forcing: str = Field(
         "teacher",
-        description="what is read: teacher (the text), free (own words) or "
+        description="what is read: teacher (the text), free (own tokens) or "
         "scheduled(linear|exponential|inverse-sigmoid)",
     )
     feed: Literal["sample", "greedy"] = Field(
-        "sample", description="how own words are chosen, where they are read"
+        "sample", description="how own tokens are chosen, where they are read"
     )
-    smoothing: float = Field(0.0, ge=0, lt=1, description="label smoothing: this share goes to all words")
-    unigram: bool = Field(True, description="the output bias begins at the words' frequencies")
-    ema: float = Field(0.0, ge=0, lt=1, description="memory of averaged weights; 0: no averaging")
+    smoothing: float = Field(0.0, ge=0, lt=1, description="label smoothing: this share goes to all tokens")
+    unigram: bool = Field(True, description="initialize the output bias with the tokens' frequencies")
+    ema: float = Field(0.0, ge=0, lt=1, description="decay of averaged weights; 0: no averaging")
     average: int = Field(
-        0, ge=0, le=100, description="at the end, average the best so many; 0: the best alone"
+        0, ge=0, le=100, description="at the end, average this many of the best; 0: the best alone"
     )
-    patience: int = Field(0, ge=0, description="stop after so many measurements without a gain; 0: never")
+    patience: int = Field(0, ge=0, description="stop after this many measurements without a gain; 0: never")
     valid_every: int = Field(
         0, ge=0, description="steps between measurements of the held-out text; 0: ten in all"
     )
     valid_tokens: int = Field(
-        200_000, ge=0, description="most words of the held-out text measured each time; 0: all"
+        200_000, ge=0, description="most tokens of the held-out text measured each time; 0: all"
     )
     save_every: int = Field(
         0, ge=0, description="steps between checkpoints; 0: every two minutes, at most 5 % of the time"
     )
     log_every: int = Field(10, ge=1, description="steps between rows of metrics.jsonl")
     on_nan: Literal["stop", "skip"] = Field(
-        "stop", description="a loss that is no number: stop, or leave the batch out and go on"
+        "stop", description="if the loss is NaN or infinite: stop, or skip the batch and continue"
     )
     precision: Slot["precision", "auto"] = Field(
         "auto", description="of products; auto: what is faster on this machine; sums are always fp32"
@@ -89,12 +89,12 @@ class NeuralTrainSettings(TrainSettings):
 
     @property
     def through_time(self) -> Bptt:
-        """``bptt``, read."""
+        """Return ``bptt``, parsed."""
         return parse_bptt(self.bptt)
 
     @property
     def reads(self) -> Forcing:
-        """``forcing``, read."""
+        """Return ``forcing``, parsed."""
         return parse_forcing(self.forcing)
 
     @field_validator("bptt")
@@ -113,7 +113,7 @@ class NeuralTrainSettings(TrainSettings):
     @classmethod
     def _betas(cls, betas: tuple[float, float]) -> tuple[float, float]:
         if not all(0 <= beta < 1 for beta in betas):
-            raise ValueError("both must be from 0 up to, but not, 1, as in [0.9, 0.99]")
+            raise ValueError("both must be at least 0 and less than 1, as in [0.9, 0.99]")
         return betas
 
 
@@ -123,15 +123,15 @@ FORCING = "teacher, free or scheduled(linear|exponential|inverse-sigmoid), as in
 
 
 class Bptt(NamedTuple):
-    """How far the gradient goes back: through a whole row, at most ``chunk`` positions, or by lot."""
+    """How far the gradient goes back: a whole row, at most ``chunk`` positions, or a random number."""
 
     kind: str  # full, truncated, random
-    chunk: int | None = None  # truncated: the gradient goes back so many positions at most
+    chunk: int | None = None  # truncated: the gradient goes back this many positions at most
     keep: float = 1.0  # random: the probability that it goes back one position more
 
 
 class Forcing(NamedTuple):
-    """What the model reads in training: the text, its own words, or more and more of its own."""
+    """What the model reads in training: the text, its own tokens, or more and more of its own."""
 
     kind: str  # teacher, free, scheduled
     schedule: str = ""
@@ -140,14 +140,14 @@ class Forcing(NamedTuple):
 
 # A schedule's parameter where none is given, its limits, and what it is.
 SCHEDULES: dict[str, tuple[float, float, float, str]] = {
-    "linear": (0.5, 0.0, 1.0, "the share of true words at the end, from 0 to 1"),
+    "linear": (0.5, 0.0, 1.0, "the share of true tokens at the end, from 0 to 1"),
     "exponential": (0.99, 0.0, 1.0, "the base k of k^i, from 0 to 1"),
     "inverse-sigmoid": (25.0, 1.0, 1000.0, "the k of k / (k + exp(i / k)), from 1 to 1000"),
 }
 
 
 def parse_bptt(text: str) -> Bptt:
-    """``full``, ``truncated(k)`` with k >= 1, ``random(p)`` with 0 < p <= 1."""
+    """Parse ``full``, ``truncated(k)`` with k >= 1, or ``random(p)`` with 0 < p <= 1."""
     name, values = _parts(text, BPTT)
     if name == "full" and not values:
         return Bptt("full")
@@ -165,7 +165,7 @@ def parse_bptt(text: str) -> Bptt:
 
 
 def parse_forcing(text: str) -> Forcing:
-    """``teacher``, ``free``, or ``scheduled(NAME)`` with the schedule's parameter after a comma if wanted."""
+    """Parse ``teacher``, ``free``, ``scheduled(NAME)`` or ``scheduled(NAME, parameter)``."""
     name, values = _parts(text, FORCING)
     if name in ("teacher", "free") and not values:
         return Forcing(name)
@@ -173,7 +173,7 @@ def parse_forcing(text: str) -> Forcing:
         raise ValueError(f"it must be {FORCING}")
     schedule = values[0] if values else "linear"
     if schedule not in SCHEDULES:
-        raise ValueError(f"'{schedule}' is no schedule; there are: {', '.join(SCHEDULES)}")
+        raise ValueError(f"unknown schedule '{schedule}'; there are: {', '.join(SCHEDULES)}")
     default, least, most, meaning = SCHEDULES[schedule]
     value = default if len(values) < 2 else _number(values[1])
     if value is None or not least <= value <= most:

@@ -1,8 +1,8 @@
 """The Transformer language model: embeddings, a stack of blocks, a head; every part is named by a setting.
 
 "Transformer Language Model" [MAUSAM]; Vaswani et al. 2017, Radford et al. 2019 (GPT-2). The defaults are what
-learns most a minute in a small model: rotary positions, RMSNorm before each part, normed queries and keys,
-ReLU², parts that give nothing at first. GPT-2 and Llama are other settings of the same parts.
+learns most per minute in a small model: rotary positions, RMSNorm before each part, normed queries and keys,
+ReLU², parts whose output is zero at first. GPT-2 and Llama are other settings of the same parts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from nextword.models.family import NeuralFamily, NeuralSettings
 from nextword.models.network import Network
 from nextword.models.reread import Plan
 
-POSITIONS = 4096  # words that are read at once, at most, where no derivative is wanted
+POSITIONS = 4096  # tokens that are read at once, at most, where no gradient is needed
 
 
 class TransformerSettings(NeuralSettings):
@@ -41,20 +41,20 @@ class TransformerSettings(NeuralSettings):
     inner: int = Field(
         0, ge=0, description="inner width of the feed-forward part; 0: 4 (gated: 8/3) x hidden"
     )
-    context: int = Field(256, ge=1, description="words that can be looked at, W")
+    context: int = Field(256, ge=1, description="tokens that attention sees, W")
     overlap: float = Field(0.5, ge=0, lt=1, description="share of a full context that is read again")
-    position: Slot["position"] = Field("rope", description="where a word stands: slot position")
+    position: Slot["position"] = Field("rope", description="where a token stands: slot position")
     base: float = Field(10000.0, gt=1, description="base of the waves of rotary and sinusoidal positions")
     norm: Slot["norm"] = Field("rmsnorm", description="slot norm")
     norm_place: Slot["norm_place"] = Field("pre", description="norms before (pre) or after (post) a part")
-    norm_eps: float = Field(1e-5, gt=0, description="what keeps a norm from dividing by zero")
+    norm_eps: float = Field(1e-5, gt=0, description="prevents a norm from dividing by zero")
     qk_norm: Slot["qk_norm"] = Field("rms", description="norm of queries and keys: slot qk_norm")
     ffn: Slot["ffn"] = Field("relu2", description="feed-forward part: slot ffn")
-    mixer: Slot["mixer"] = Field("attention", description="what looks at other words: slot mixer")
+    mixer: Slot["mixer"] = Field("attention", description="what looks at other tokens: slot mixer")
     connections: Slot["join"] = Field("residual", description="how a part joins the stream: slot join")
     block: Slot["block"] = Field("serial", description="the order of the parts: slot block")
     stack: Slot["stack"] = Field("plain", description="which layers, how often each: slot stack")
-    init: Slot["init"] = Field("zero", description="first weights: slot init")
+    init: Slot["init"] = Field("zero", description="initial weights: slot init")
     bias: bool = Field(False, description="biases in linear maps and norms")
 
     @model_validator(mode="after")
@@ -63,12 +63,12 @@ class TransformerSettings(NeuralSettings):
         return self
 
     def parts_at(self, index: int) -> Mapping[str, str]:
-        """What this layer, from 0, has in place of the common parts, as {"ffn": "swiglu"}; here nothing."""
+        """Return the parts in which this layer, from 0, differs, as {"ffn": "swiglu"}; here nothing."""
         return {}
 
 
 class WindowState(NamedTuple):
-    """The words of each row's window, and what the layers remember of them.
+    """The tokens of each row's window, and what the layers remember of them.
 
     ``newest`` is shared by all states that share buffers: the number of the last of them.
     """
@@ -81,7 +81,7 @@ class WindowState(NamedTuple):
 
 
 class TransformerNetwork(Network):
-    """Reads windows of at most W words; past them the last words are read again as a new window."""
+    """Reads windows of at most W tokens; past them the last tokens are read again as a new window."""
 
     kind = "transformer"
 
@@ -99,28 +99,28 @@ class TransformerNetwork(Network):
         find("init", settings.init)(self)
 
     def ready(self) -> None:
-        """Every matrix along its longer side."""
+        """Lay out every matrix along its longer side."""
         lay_out(self)
 
     def start(self, batch: int, source: Any = None) -> WindowState:
-        """Empty windows."""
+        """Return empty windows."""
         refuse_source(source)
         ids_BS = torch.zeros(batch, 0, dtype=torch.int64, device=self.device)
         return _first(ids_BS, torch.zeros(batch, dtype=torch.int64), self.stack.start(batch))
 
     def reorder(self, state: WindowState, rows_B: Tensor) -> WindowState:
-        """Copies of these rows."""
+        """Copy these rows."""
         ids_BS, count_B, layers = take_rows(state[:3], rows_B)
         return _first(ids_BS, count_B, layers)
 
     def join(self, states: Sequence[WindowState]) -> WindowState:
-        """Copies of all rows; a single state stays as it is, since it may share its buffers."""
+        """Copy all rows; a single state stays as it is, since it may share its buffers."""
         return states[0] if len(states) == 1 else _first(*join_rows([state[:3] for state in states]))
 
     def read(
         self, ids_BT: Tensor, state: WindowState, lengths_B: Tensor | None = None
     ) -> tuple[Tensor, WindowState]:
-        """Behind the words of the window where they fit, else in windows of their own."""
+        """Run the forward pass: in the present window where the tokens fit, else in windows of their own."""
         B, T = ids_BT.shape
         lengths = [T] * B if lengths_B is None else lengths_B.tolist()
         before = state.count_B.tolist()
@@ -132,7 +132,7 @@ class TransformerNetwork(Network):
     def _append(
         self, ids_BT: Tensor, state: WindowState, before: list[int], lengths: list[int]
     ) -> tuple[Tensor, WindowState]:
-        """Words that fit into the windows; many of them some rows at a time."""
+        """Read tokens that fit into the windows; if there are many, a few rows at a time."""
         B, T = ids_BT.shape
         rows = max(1, POSITIONS // max(1, T))
         if rows >= B or torch.is_grad_enabled():
@@ -148,7 +148,7 @@ class TransformerNetwork(Network):
     def _pass(
         self, ids_BT: Tensor, state: WindowState, before: list[int], lengths: list[int], skip: int = 0
     ) -> tuple[Tensor, WindowState]:
-        """One pass through the stack; no features of the first ``skip`` words."""
+        """Run one pass through the stack; no features of the first ``skip`` tokens."""
         T = ids_BT.shape[1]
         longest = max(lengths, default=0)
         if longest == 0:
@@ -167,7 +167,7 @@ class TransformerNetwork(Network):
         return features_BTD, WindowState(ids_BS, count_B, layers, state.newest.clone(), state.newest)
 
     def _embed(self, ids_BT: Tensor, reading: Reading) -> Tensor:
-        """Vectors of the words; what is no word is 0, whatever stands there."""
+        """Return the vectors of the tokens; 0 where there is none, whatever stands there."""
         if reading.is_full:
             x_BTD = self.embedding(ids_BT)
         else:
@@ -179,7 +179,7 @@ class TransformerNetwork(Network):
     def _roll(
         self, ids_BT: Tensor, state: WindowState, before: list[int], plan: Plan
     ) -> tuple[Tensor, WindowState]:
-        """First what still fits; then all further windows, each from nothing, as one batch."""
+        """Read what still fits, then all further windows, each from nothing, as one batch."""
         features_BTD, state = self._append(ids_BT[:, : plan.T], state, before, plan.fitting)
         features_BTD = nn.functional.pad(features_BTD, (0, 0, 0, ids_BT.shape[1] - plan.T))
         windows_MW = plan.windows(ids_BT, state.ids_BS)
@@ -196,18 +196,18 @@ class TransformerNetwork(Network):
 
 
 def _first(ids_BS: Tensor, count_B: Tensor, layers: tuple[State, ...]) -> WindowState:
-    """A state whose buffers are its own."""
+    """Return a state whose buffers are its own."""
     zero = torch.zeros((), dtype=torch.int64)
     return WindowState(ids_BS, count_B, layers, zero, zero.clone())
 
 
 def _may_write(state: WindowState) -> bool:
-    """Whether the room behind this state's words may be written: nobody did, and no derivative is due."""
+    """Tell whether the room after this state's tokens may be written: it is unused, without a gradient."""
     if torch.is_grad_enabled() or state.newest.is_inference() != torch.is_inference_mode_enabled():
         return False
     return int(state.newest) == int(state.number)
 
 
-# 8 rows of 256 words are an update: a step takes a fraction of a second on a processor of two cores.
+# 8 rows of 256 tokens are an update: a step takes a fraction of a second on a processor of two cores.
 DEFAULTS: dict[str, Any] = {"train.batch": 8}
 TRANSFORMER = NeuralFamily("transformer", TransformerSettings, TransformerNetwork, DEFAULTS, row_length=0)

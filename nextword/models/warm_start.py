@@ -1,6 +1,6 @@
-"""Beginning with the weights of another run: fine-tuning and domain adaptation, also with other words.
+"""Start from the weights of another run: fine-tuning and domain adaptation, also with another vocabulary.
 
-Rows that belong to words are copied by the word's text; a new word begins at the mean of the old ones.
+Rows that belong to tokens are copied by the token's text; a new token begins at the mean of the old ones.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from nextword.core.errors import ConfigError
 from nextword.models.network import Network
 from nextword.models.weights import put_weights
 
-Build = Callable[[int], Network]  # a network for so many words
+Build = Callable[[int], Network]  # a network for this many tokens
 
 
 def start_from(
     network: Network, old: Network, words: tuple[Tokenizer, Tokenizer], build: Build, name: str
 ) -> int:
-    """Copy the weights of ``old`` (run ``name``); ``words``: its tokenizer and ours. Counts the new words."""
+    """Copy the weights of ``old`` (run ``name``); ``words``: its tokenizer and ours. Count the new tokens."""
     theirs, ours = words
     rows = None if _same_words(theirs, ours) else _known_rows(theirs, ours)
     ends = {} if rows is None else _word_rows(network, build)
@@ -47,7 +47,7 @@ def _same_words(theirs: Tokenizer, ours: Tokenizer) -> bool:
 
 
 def _known_rows(theirs: Tokenizer, ours: Tokenizer) -> Tensor:
-    """For each of our words its number there; -1: it is new."""
+    """Return for each of our tokens its id there; -1: it is new."""
     numbers = {theirs.piece(index): index for index in reversed(range(theirs.vocab_size))}
     specials = range(3)
     return torch.tensor(
@@ -56,7 +56,7 @@ def _known_rows(theirs: Tokenizer, ours: Tokenizer) -> Tensor:
 
 
 def _word_rows(network: Network, build: Build) -> Mapping[str, int]:
-    """Which weights have a row for each word: those that grow when there is one word more."""
+    """Return which weights have a row for each token: those that grow with one token more."""
     larger = build(network.vocab_size + 1).state_dict()
     return {
         key: len(tensor)
@@ -66,7 +66,7 @@ def _word_rows(network: Network, build: Build) -> Mapping[str, int]:
 
 
 def _by_words(found: Tensor, rows: Tensor | None, count: int) -> Tensor:
-    """The rows of our words, then those that belong to no word."""
+    """Return the rows of our tokens, then those that do not belong to a token."""
     assert rows is not None
     words, rest = found[:count], found[count:]
     if not found.is_floating_point():

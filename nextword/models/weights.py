@@ -1,4 +1,4 @@
-"""Weights that are averages of weights: over time (EMA), and of the best ones.
+"""Averaged weights: over time (EMA), or of the best checkpoints.
 
 [Polyak & Juditsky 1992; averaging checkpoints as Vaswani et al. 2017 do]
 """
@@ -15,19 +15,19 @@ Weights = dict[str, Tensor]
 
 
 def local(tensor: Tensor) -> Tensor:
-    """The rows of a weight that this process holds, where several have divided it; else the tensor itself."""
+    """Return the rows of a weight that this process holds under sharding; else the tensor itself."""
     to_local: Callable[[], Tensor] | None = getattr(tensor, "to_local", None)
     return tensor if to_local is None else to_local()
 
 
 @torch.no_grad()
 def weights_of(network: nn.Module) -> Weights:
-    """All weights and buffers that this process holds, by name; they are not copied."""
+    """Return all weights and buffers that this process holds, by name, not copied."""
     return {name: local(tensor) for name, tensor in network.state_dict().items()}
 
 
 def copy_weights(network: nn.Module) -> Weights:
-    """All weights and buffers as they are now; what is shared is copied once."""
+    """Copy all weights and buffers; what is shared is copied once."""
     copies: dict[tuple[int, torch.Size], Tensor] = {}
     weights: Weights = {}
     for name, tensor in weights_of(network).items():
@@ -47,7 +47,7 @@ def put_weights(network: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 @torch.no_grad()
 def follow(averages: Weights, network: nn.Module, decay: float, step: int) -> None:
-    """average ← d average + (1 - d) weights; early on d is smaller, so that the beginning is forgotten."""
+    """Update average ← d average + (1 - d) weights; early on d is smaller, to forget the initial weights."""
     d = min(decay, (1 + step) / (10 + step))
     done: set[int] = set()
     for name, tensor in weights_of(network).items():
@@ -62,7 +62,7 @@ def follow(averages: Weights, network: nn.Module, decay: float, step: int) -> No
 
 
 def mean(several: Sequence[Weights]) -> Weights:
-    """The average of several; numbers that are not floating point are the first one's."""
+    """Average several; numbers that are not floating point are the first one's."""
     return {
         name: torch.stack([weights[name] for weights in several]).mean(dim=0)
         if tensor.is_floating_point()
@@ -73,7 +73,7 @@ def mean(several: Sequence[Weights]) -> Weights:
 
 @contextmanager
 def swapped(network: nn.Module, weights: Mapping[str, Tensor] | None) -> Iterator[None]:
-    """Within the block the network has these weights (None: its own)."""
+    """Give the network these weights within the block (None: its own)."""
     if weights is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""The fixed-window neural language model (Bengio et al. 2003): the last n - 1 words, one hidden layer.
+"""The fixed-window neural language model (Bengio et al. 2003): the last n - 1 tokens, one hidden layer.
 
 [IITD-1 "A Fixed-window Neural Language Model"]: e = [e(1); …], h = f(W e + b_1), ŷ = softmax(U h + b_2).
 Bengio's direct connections add W' e to the scores: the head then reads [h; e].
@@ -25,15 +25,15 @@ from nextword.models.network import Network
 class WindowSettings(ScaledSettings):
     """The window model."""
 
-    context: int = Field(8, ge=1, le=4096, description="words of the window, n - 1")
-    embedding: int = Field(128, ge=1, le=2**16, description="size E of a word's vector")
+    context: int = Field(8, ge=1, le=4096, description="tokens of the window, n - 1")
+    embedding: int = Field(128, ge=1, le=2**16, description="size E of a token's vector")
     hidden: int = Field(256, ge=1, le=2**16, description="size H of the hidden layer")
     activation: Slot["activation"] = Field("tanh", description="f of the hidden layer: slot activation")
-    direct: bool = Field(False, description="connections from the words straight to the output")
+    direct: bool = Field(False, description="direct connections from the embeddings to the output")
 
 
 class WindowNetwork(Network):
-    """Reads the last words alone; a place where no word stood yet holds a vector of its own, "nothing"."""
+    """Reads the last tokens alone; a position without a token yet has a vector of its own, "nothing"."""
 
     kind = "window"
 
@@ -58,16 +58,16 @@ class WindowNetwork(Network):
         self.head = make_head(settings.head, self.width, vocab_size, never_next(closed), tied_VE)
 
     def start(self, batch: int, source: Any = None) -> State:
-        """Windows that hold nothing."""
+        """Return windows that hold nothing."""
         refuse_source(source)
         assert self.context is not None
         return (torch.full((batch, self.context), self.nothing, device=self.device),)
 
     def read(self, ids_BT: Tensor, state: State, lengths_B: Tensor | None = None) -> tuple[Tensor, State]:
-        """All positions at once: a window over the last words and these.
+        """Run the forward pass over all positions at once: a window over the last tokens and these.
 
-        START begins anew: what stood before it is not seen, so that a text in one stream with others is read
-        as it is read alone.
+        After START nothing before it is seen, so that a text in one stream with others is read as it is
+        read alone.
         """
         (before_BC,) = state
         (B, C), T = before_BC.shape, ids_BT.shape[1]
@@ -84,7 +84,7 @@ class WindowNetwork(Network):
         return self._features(windows_BTC), (after_BC,)
 
     def _windows(self, words_BS: Tensor, C: int) -> Tensor:
-        """The C words up to each of the last S - C positions; nothing in the places before a START."""
+        """Return the C tokens up to each of the last S - C positions; nothing at places before a START."""
         places_S = torch.arange(words_BS.shape[1], device=words_BS.device)
         begin_BS = torch.where(words_BS == START, places_S, -1).cummax(dim=1).values
         is_past_BTC = places_S.unfold(0, C, 1)[1:] < begin_BS[:, C:, None]
@@ -105,7 +105,7 @@ class HiddenAlone(nn.Module):
         self.width = hidden
 
     def forward(self, h_BTH: Tensor, e_BTX: Tensor) -> Tensor:
-        """h."""
+        """Return h."""
         return h_BTH
 
 
@@ -117,7 +117,7 @@ class Direct(nn.Module):
         self.width = hidden + words
 
     def forward(self, h_BTH: Tensor, e_BTX: Tensor) -> Tensor:
-        """[h; e]."""
+        """Return [h; e]."""
         return torch.cat([h_BTH, e_BTX], dim=-1)
 
 

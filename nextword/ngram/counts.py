@@ -1,6 +1,6 @@
 """Count every n-gram of a text, of all orders, into a trie of counts.
 
-The plain twin of the kernels: short, exact, and fast enough for a few megabytes.
+The plain version of the kernels: short, exact, and fast enough for a few megabytes.
 [XMU "Word Frequency"] The slide's n(x_i, …, x_{i+n}) has n+1 tokens; an n-gram here has n.
 """
 

@@ -102,11 +102,11 @@ class NgramModel:
         return NgramState(state.nodes_BN[rows_B], state.read_B[rows_B])
 
     def rows(self, state: NgramState) -> int:
-        """How many rows a state has."""
+        """Return how many rows a state has."""
         return len(state.read_B)
 
     def join(self, states: Sequence[NgramState]) -> NgramState:
-        """The rows of several states in one."""
+        """Return the rows of several states in one."""
         nodes_BN = np.concatenate([state.nodes_BN for state in states])
         return NgramState(nodes_BN, np.concatenate([state.read_B for state in states]))
 
@@ -127,7 +127,7 @@ class NgramModel:
         scoring.populate(self)
 
     def explain_packed(self, ids: Array) -> tuple[Array, Array]:
-        """Return log p of every token, and the length of the n-gram it came from (the plain twin)."""
+        """Return log p of every token, and the length of the n-gram it came from (the plain version)."""
         ids_1T = np.asarray(ids, dtype=np.int64)[None]
         self._check_ids(ids_1T)
         starts_T = ids_1T[0] == START

@@ -145,11 +145,11 @@ class UnboundedModel:
         return UnboundedState(state.low_BK[rows_B], state.high_BK[rows_B], state.long_B3[rows_B])
 
     def rows(self, state: UnboundedState) -> int:
-        """How many rows a state has."""
+        """Return how many rows a state has."""
         return len(state.long_B3)
 
     def join(self, states: Sequence[UnboundedState]) -> UnboundedState:
-        """The rows of several states in one."""
+        """Return the rows of several states in one."""
         parts = zip(*((state.low_BK, state.high_BK, state.long_B3) for state in states), strict=True)
         return UnboundedState(*(np.concatenate(part) for part in parts))
 

@@ -1,6 +1,6 @@
-"""Alignment: which source word a translation attends to; for language models there is none to see.
+"""Alignment: which source token a translation attends to; language models have none.
 
-[PENN "Attention Mechanism: A Solution to the Bottleneck Problem": soft alignment],
+[PENN "Attention Mechanism: A Solution to the Bottleneck Problem": soft alignment]
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from nextword.probe.subject import Subject
 
 @runtime_checkable
 class Aligned(Protocol):
-    """A model that reads a source and can tell how much of it each word takes."""
+    """A model that reads a source and knows how much of it each token uses."""
 
     alignment: Any
 
 
 class Alignment:
-    """Source words against target words."""
+    """Source tokens against target tokens."""
 
     about = "soft alignment of a translation with its source"
     needs = "translation runs"
 
     def fits(self, subject: Subject) -> bool:
-        """Accept models that read a source and can tell how much of it each token takes."""
+        """Accept models that read a source and know how much of it each token uses."""
         return isinstance(subject.model, Aligned)
 
     def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:

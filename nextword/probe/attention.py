@@ -1,4 +1,4 @@
-"""Attention maps of any layer and head, and what each head looks at on average.
+"""Attention maps of any layer and head, and what each head attends to on average.
 
 [MAUSAM "Transformers (2017) Made Many Changes at Once!": multiple heads], [PENN "Dot-Product Attention":
 which words are looked at]
@@ -19,11 +19,11 @@ from nextword.probe.subject import Subject, TokenRow
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _TOKENS = 40
-_SMALL = 32  # words of a small map
+_SMALL = 32  # tokens of a small map
 
 
 class OfAttention:
-    """What each word looks at."""
+    """What each token attends to."""
 
     about = "attention maps of every layer and head (--layer L --head N for one)"
     needs = "Transformers"
@@ -59,7 +59,7 @@ class OfAttention:
 
 
 def habits(weights_LNTS: Array) -> dict[str, Array]:
-    """Describe each head on average: how far it looks, how sharply, how much at the words near by."""
+    """Describe each head on average: how far it looks, how sharply, how much at nearby tokens."""
     T = weights_LNTS.shape[2]
     back_TS = np.maximum(np.arange(T)[:, None] - np.arange(T), 0)
     with np.errstate(divide="ignore", invalid="ignore"):

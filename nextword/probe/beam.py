@@ -1,7 +1,7 @@
 """The tree of a beam search: what was kept at each step, what was dropped, and the best text.
 
 [MAUSAM "Neural Language Model: Greedy Decoding"]. The search is the one that `generate` does; the tree is
-read off the words that the model is given and the rows that it is told to keep.
+recorded from the tokens that the model reads and the rows that are kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class OfBeam:
-    """How a beam goes through the texts."""
+    """How a beam search proceeds."""
 
     about = "the search tree of beam decoding; --text is the prompt"
     needs = "models that give probabilities"
@@ -68,20 +68,20 @@ class OfBeam:
             (Figure(
                 "The tree of the search: every token that was kept, with its probability",
                 tree(nodes, shown or "<s>", title, "step"),
-                "From left to right, one token a step; the number below a token is its probability "
+                "From left to right, one token per step; the number below a token is its probability "
                 "after what stands before "
-                "it. At each step only the best go on, over all branches together.",
+                "it. At each step only the best continue, over all branches together.",
                 Table(("text", "log p", "p", "why it ended"), rows),
             ),),
         )  # fmt: skip
 
 
 class Watched(Quiet):
-    """A model that remembers which rows it kept and which words it read: the tree of a search."""
+    """A model that records which rows are kept and which tokens are read: the tree of a search."""
 
     def __init__(self, model: LanguageModel) -> None:
         super().__init__(model)
-        self.steps: list[tuple[list[int], list[int]]] = []  # of each step the parents' rows, and the words
+        self.steps: list[tuple[list[int], list[int]]] = []  # of each step the parents' rows, and the tokens
         self.logps: list[Floats] = []  # before each step, ``logp_RV``
         self._rows: list[int] | None = None
 
@@ -109,8 +109,8 @@ class Watched(Quiet):
 def nodes_of(
     subject: Subject, watched: Watched, texts: list[Generated]
 ) -> tuple[list[Node], list[int], list[float]]:
-    """Return all words that were kept, parents first, and the last words of the finished texts."""
-    paths: dict[tuple[int, ...], float] = {}  # every kept way, and log p of its last word
+    """Return all tokens that were kept, parents first, and the last tokens of the finished texts."""
+    paths: dict[tuple[int, ...], float] = {}  # every kept path, and log p of its last token
     rows: list[tuple[int, ...]] = [()]
     for step, (parents, words) in enumerate(watched.steps):
         logp_RV = watched.logps[step]

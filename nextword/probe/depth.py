@@ -1,4 +1,4 @@
-"""Gradient norm by depth: whether the lower layers are taught as much as the upper ones.
+"""Gradient norm by depth: whether the lower layers get as much gradient as the upper ones.
 
 [IITD-2 "Is Vanishing/Exploding Gradient Just an RNN Problem?": deep networks have it, too; direct connections
 help]
@@ -24,7 +24,7 @@ _TOKENS = 160
 class Depth:
     """How the gradient changes from layer to layer."""
 
-    about = "gradient norm by layer, of the layer's numbers and of its weights"
+    about = "gradient norm by layer, of the layer's activations and of its weights"
     needs = "neural networks"
 
     def fits(self, subject: Subject) -> bool:
@@ -54,7 +54,7 @@ def _sentence(own: Depths) -> str:
     first, last = own.activations_L[0], own.activations_L[-1]
     ratio = first / last if last > 0 else float("inf")
     return (
-        f"The gradient of the words' vectors is {ratio:.3g} times that of the top layer "
+        f"The gradient of the embeddings is {ratio:.3g} times that of the top layer "
         f"({first:.3g} against {last:.3g})."
     )
 
@@ -69,7 +69,7 @@ def _picture(found: list[tuple[str, Depths]]) -> Figure:
         cells = zip(each.layers, each.activations_L.tolist(), each.weights_L.tolist(), strict=True)
         rows += [(*((name,) if is_pair else ()), *cell) for cell in cells]
     longest = max((each.layers for _, each in found), key=len)
-    x = Axis("layer, from the words up", names=tuple((float(i), name) for i, name in enumerate(longest)))
+    x = Axis("layer, embeddings first", names=tuple((float(i), name) for i, name in enumerate(longest)))
     heads = (*(("run",) if is_pair else ()), "layer", "‖d loss / d numbers‖", "‖d loss / d weights‖")
     return Figure(
         "Gradient norm by layer",

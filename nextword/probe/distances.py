@@ -1,8 +1,8 @@
-"""How much a word still depends on what was read k words before: ||d loss(t) / d h(t-k)||, and by depth.
+"""How much a token still depends on what was read k tokens before: ||d loss(t) / d h(t-k)||, and by depth.
 
 [IITD-2 "Vanishing Gradient Intuition", "Is Vanishing/Exploding Gradient Just an RNN Problem?"], [XMU
-"The gradient may be a trouble maker"]. Every place of the text that is asked for is a row of one batch, so
-that one pass backwards gives all of them: rows do not touch each other.
+"The gradient may be a trouble maker"]. Every requested place of the text is a row of one batch, so that one
+backward pass gives all of them: rows do not affect each other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Distances:
-    """Norms by layer, place and distance; ``norm_SPK[..., k - 1]`` is of what stood k words before."""
+    """Norms by layer, place and distance; ``norm_SPK[..., k - 1]`` is of what stood k tokens before."""
 
     sites: tuple[str, ...]
     norm_SPK: Array
@@ -40,10 +40,10 @@ class Distances:
 
 @dataclass(frozen=True)
 class Depths:
-    """Norms by layer, from the words up."""
+    """Norms by layer, from the embeddings up."""
 
     layers: tuple[str, ...]
-    activations_L: Array  # ||d loss / d x|| of a layer's numbers, the mean over positions
+    activations_L: Array  # ||d loss / d x|| of a layer's activations, the mean over positions
     weights_L: Array  # ||d loss / d W|| of all its weights
 
 
@@ -62,10 +62,10 @@ def by_distance(network: Network, ids_T: Array, distance: int = 100, places: int
 def of_rows(
     network: Network, rows_PK: Tensor, targets_P: Tensor, state: Any = None
 ) -> tuple[tuple[str, ...], Array]:
-    """Return ``norm_SPK`` of the loss of each row's target, by layer and distance, the nearest word first.
+    """Return ``norm_SPK`` of the loss of each row's target, by layer and distance, the nearest token first.
 
-    ``state``: what a recurrent network read before the rows; without it only the words' own vectors are
-    looked at. What stands outside a window has norm 0. The weights' gradients are left alone.
+    ``state``: what a recurrent network read before the rows; without it only the embeddings are measured.
+    What stands outside a window has norm 0. The weights' gradients are not changed.
     """
     with torch.enable_grad():
         done = passes.run(network, rows_PK[:, -(network.context or 0) :], state)
@@ -127,7 +127,7 @@ def _one_row(network: Network, ids: Tensor) -> tuple[passes.Pass, Tensor]:
 
 
 def _layers(network: Network) -> list[tuple[str, nn.Module]]:
-    """Return the modules of every depth, the words' vectors first."""
+    """Return the modules of every depth, the embeddings first."""
     own = cast(Any, network)
     if isinstance(network, TransformerNetwork):
         deep = list(own.stack.blocks)

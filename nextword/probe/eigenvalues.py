@@ -1,7 +1,7 @@
-"""Eigenvalues of what takes a state to the next, and how its powers grow or fade.
+"""Eigenvalues of the recurrent matrix, and how its powers grow or decay.
 
 [XMU "The gradient may be a trouble maker": eigenvalues above 1 explode, below 1 vanish]. What matters is |λ|,
-and a matrix that is not normal can grow first all the same: ||W^k|| is drawn beside |λ|^k.
+and a matrix that is not normal can still grow at first: ||W^k|| is drawn beside |λ|^k.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from nextword.probe.subject import Subject
 Array = np.ndarray[Any, np.dtype[Any]]
 _POWERS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 63, 80, 100)
 _TOKENS = 48
-NEAR = 1e-4  # so near to the unit circle counts as on it
+NEAR = 1e-4  # this near to the unit circle counts as on it
 _EXACT = 300  # rows up to which a norm is computed by singular values
 
 
 class Eigenvalues:
-    """Whether what goes from state to state grows or fades."""
+    """Whether the map from state to state grows or decays."""
 
     about = "eigenvalues of the recurrent matrix, and the growth of its powers"
     needs = "recurrent networks with a matrix from state to state (rnn, lstm, gru, gru-torch)"
@@ -69,7 +69,7 @@ class Eigenvalues:
 
 
 def powers_of(weight_HH: Array, powers: list[int]) -> Array:
-    """Return ||W^k|| for these k, which rise."""
+    """Return ||W^k|| for these k, in ascending order."""
     power, at, found = np.eye(len(weight_HH)), 0, []
     for k in powers:
         power = power @ np.linalg.matrix_power(weight_HH, k - at)
@@ -79,11 +79,11 @@ def powers_of(weight_HH: Array, powers: list[int]) -> Array:
 
 
 def norm(matrix: Array) -> float:
-    """Return the most that a matrix can make of a vector of length 1: its largest singular value."""
+    """Return the most by which a matrix can stretch a vector: its largest singular value."""
     largest = float(np.abs(matrix).max(initial=0.0))
     if not np.isfinite(largest) or largest == 0.0:
         return largest if largest == 0.0 else float("inf")
-    scaled = matrix / largest  # squares of what is left cannot overflow
+    scaled = matrix / largest  # so that squares cannot overflow
     if len(scaled) <= _EXACT:
         return largest * float(np.linalg.norm(scaled, 2))
     vector: Array = np.random.default_rng(0).normal(size=len(scaled))
@@ -98,7 +98,7 @@ def norm(matrix: Array) -> float:
 
 
 def products(steps: Iterable[Array]) -> Array:
-    """Return ||J(T) … J(T-k+1)||: what becomes of a gradient k words back from the end of the text."""
+    """Return ||J(T) … J(T-k+1)||: the factor on a gradient k tokens back from the end of the text."""
     product, found = None, []
     for step_SS in steps:
         product = step_SS if product is None else product @ step_SS
@@ -158,9 +158,9 @@ def _grown(name: str, values: Array, powers: list[int], growth: Array) -> Figure
         title,
         lines([Series("‖W^k‖", norms), Series("|λ|max^k", rates)], title, Axis("power k, in steps", log=True),
               Axis("largest growth of a vector", log=True)),
-        "The most that k steps can make of a vector. Where the line of the norm lies above that of "
+        "The most by which k steps can stretch a vector. Where the norm lies above the power of "
         "the eigenvalue, the "
-        "matrix is not normal: it grows first, whatever |λ| says of the end.",
+        "matrix is not normal: it grows at first, whatever |λ| predicts for the limit.",
         Table(("k", "‖W^k‖", "|λ|max^k"), rows),
     )  # fmt: skip
 
@@ -175,9 +175,9 @@ def _beyond(name: str, values: Array, powers: list[int], growth: Array) -> Figur
     return Figure(
         title,
         lines([Series("‖W^k‖ / |λ|max^k", points)], title, Axis("power k, in steps", log=True),
-              Axis("times what |λ|max alone says", zero=True), [Guide(1.0, "a normal matrix")]),
-        "1 is a normal matrix, whose powers grow or fade as its eigenvalues say from the first step on. What "
-        "lies above is growth that the eigenvalues do not tell of.",
+              Axis("times what |λ|max alone predicts", zero=True), [Guide(1.0, "a normal matrix")]),
+        "1 is a normal matrix, whose powers grow or fade as its eigenvalues predict from the first step on. "
+        "What lies above is growth that the eigenvalues do not show.",
         Table(("k", "‖W^k‖ / |λ|max^k"), tuple((k, float(y)) for k, y in zip(powers, beyond, strict=True))),
     )  # fmt: skip
 
@@ -187,13 +187,13 @@ def _along(products_K: Array, values: Array) -> Figure:
     points = tuple((float(k), float(y)) for k, y in enumerate(products_K, start=1))
     rates = tuple((float(k), largest**k) for k in range(1, len(products_K) + 1))
     rows = tuple((k, float(y), largest**k) for k, y in enumerate(products_K.tolist(), start=1))
-    title = "What the steps make of a gradient along the text"
+    title = "What the steps do to a gradient along the text"
     return Figure(
         title,
         lines([Series("‖J(t) … J(t-k+1)‖", points), Series("|λ|max^k of W", rates)], title,
               Axis("steps back k, from the end of the text"), Axis("largest growth of a gradient", log=True)),
         "J is the derivative of a whole step, gates and slopes of the activation included, at each "
-        "word of the text: "
-        "the product is what a gradient really meets on its way back through the layer.",
+        "token of the text: "
+        "the product is the factor on a gradient on its way back through the layer.",
         Table(("k", "‖J(t) … J(t-k+1)‖", "|λ|max^k"), rows),
     )  # fmt: skip

@@ -1,6 +1,6 @@
-"""Embeddings: the nearest neighbours of the words of a text, and a map of them.
+"""Embeddings: the nearest neighbours of the tokens of a text, and a map of them.
 
-[IITD-1 "A Fixed-window Neural Language Model": words are vectors], [XMU: counts ignore that words are alike]
+[IITD-1 "A Fixed-window Neural Language Model": words are vectors], [XMU: counts ignore similar words]
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from nextword.probe.subject import SPACE, Subject, joined
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _TOKENS = 400
-_LABELS = 36  # words with a name on the map
+_LABELS = 36  # tokens with a name on the map
 _GROUP = 50
 _POINTS = 80  # others, without
-_FITTED = 3000  # words from which the axes of the map come
+_FITTED = 3000  # tokens from which the axes of the map are computed
 
 
 class Embeddings:
-    """Words that lie near each other."""
+    """Tokens that are near each other."""
 
-    about = "nearest neighbours of words, and a map of the embeddings"
+    about = "nearest neighbours of tokens, and a map of the embeddings"
     needs = "neural networks"
 
     def fits(self, subject: Subject) -> bool:
-        """Accept networks that look words up in our matrix."""
+        """Accept networks that look tokens up in our matrix."""
         return hasattr(getattr(subject.network, "embedding", None), "weight_VE")
 
     def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
-        """Show the most frequent words of the text, and what lies near them."""
+        """Show the most frequent tokens of the text and their neighbours."""
         vectors_VE = as_numpy(subject.network.embedding.weight_VE, np.float64)[: subject.tokenizer.vocab_size]
         asked_Q = frequent(subject, settings.tokens or _TOKENS, settings.words)
         near_QK, cosine_QK = vectors.neighbours(vectors_VE, asked_Q, settings.neighbours, len(SPECIALS))
@@ -57,17 +57,17 @@ class Embeddings:
         )
         picture, points_V2 = _map(subject, vectors_VE, asked_Q, near_QK)
         return ProbeResult(
-            "embeddings", subject.name, f"Words as vectors: {subject.name}",
-            f"{len(vectors_VE):,} words have vectors of {vectors_VE.shape[1]} numbers; {first}.",
+            "embeddings", subject.name, f"Tokens as vectors: {subject.name}",
+            f"{len(vectors_VE):,} tokens have vectors of {vectors_VE.shape[1]} numbers; {first}.",
             'IITD-1 "A Fixed-window Neural Language Model"',
             {"words_Q": asked_Q, "near_QK": near_QK, "cosine_QK": cosine_QK, "map_V2": points_V2},
             {"Q": asked, "K": [" ".join(others) for others in near]},
-            (Table(("word", "nearest words and their cosine"), rows), picture),
+            (Table(("token", "nearest tokens and their cosine"), rows), picture),
         )  # fmt: skip
 
 
 def frequent(subject: Subject, tokens: int, count: int) -> Array:
-    """Return the most frequent words of the text that have letters; any words where none has."""
+    """Return the most frequent tokens of the text that have letters; any tokens where none has."""
     ids_T = joined(subject.rows(tokens)).ids_T
     words, times = np.unique(ids_T[ids_T >= len(SPECIALS)], return_counts=True)
     order = words[np.lexsort((words, -times))]
@@ -76,7 +76,7 @@ def frequent(subject: Subject, tokens: int, count: int) -> Array:
 
 
 def name(subject: Subject, index: int) -> str:
-    """Show a word as in a list, with visible spaces."""
+    """Show a token as in a list, with visible spaces."""
     return subject.tokenizer.piece(int(index)).replace(" ", SPACE).replace("\n", "⏎").replace("\t", "→")
 
 
@@ -98,18 +98,18 @@ def _map(subject: Subject, vectors_VE: Array, asked_Q: Array, near_QK: Array) ->
         Axis(f"{place} direction ({100 * share:.0f} % of the variance)")
         for place, share in zip(("first", "second"), shares.tolist(), strict=True)
     )
-    svg = scatter(series, "A map of the words' vectors", x, y).removesuffix("</svg>") + _legend() + "</svg>"
+    svg = scatter(series, "A map of the embeddings", x, y).removesuffix("</svg>") + _legend() + "</svg>"
     return Figure(
-        "A map of the words' vectors", svg,
-        "Words of the text (orange) and their nearest neighbours (blue) among other words (grey), in "
+        "A map of the embeddings", svg,
+        "Tokens of the text (orange) and their nearest neighbours (blue) among other tokens (grey), in "
         "the plane in which "
-        "the vectors lie widest apart. What is near here may still be far in the other directions.",
+        "the vectors vary most. What is near here may still be far in the other directions.",
     ), points_V2  # fmt: skip
 
 
 def _legend() -> str:
     """Draw a legend beside the map."""
-    kinds = ((1, "words of the text"), (0, "their nearest words"), (6, "other words"))
+    kinds = ((1, "tokens of the text"), (0, "their nearest tokens"), (6, "other tokens"))
     return "".join(
         cell(x := WIDTH - RIGHT + 14, y := TOP + 8 + 20 * row, 9, 9, f"fill:var(--c{look})")
         + words(x + 16, y + 9, name)

@@ -1,4 +1,4 @@
-"""The evidence behind a probability: counts, the order used, what was taken from a count, the backoff weight.
+"""The evidence for a probability: counts, the order used, the discount, the backoff weight.
 
 [XMU "n-gram language models", "Sparsity problems of n-gram models"]: p(w | context) comes from the longest
 n-gram that was seen; where none was, from a shorter one times the weights of the contexts that are left
@@ -32,32 +32,32 @@ _SLIDE = 'XMU "Sparsity problems of n-gram models"'
 
 @dataclass(frozen=True)
 class EvidenceSource:
-    """Where the probability of one word comes from."""
+    """Where the probability of one token comes from."""
 
     word: str
     p: float
-    order: int  # words of the n-gram that gave it, itself included
-    context: str  # the words before it in that n-gram
-    count: int | None  # how often the n-gram was seen; None: the arrays do not tell
+    order: int  # tokens of the n-gram that gave it, itself included
+    context: str  # the tokens before it in that n-gram
+    count: int | None  # how often the n-gram was seen; None: the arrays do not say
     total: int | None  # how often its context was
-    kinds: int  # different words that were seen after the context
-    discount: float | None  # what was taken from the count
+    kinds: int  # different tokens that were seen after the context
+    discount: float | None  # what was subtracted from the count
     weight: float  # the product of the backoff weights of the longer contexts
-    skipped: int  # contexts that were seen, but not with this word
+    skipped: int  # contexts that were seen, but not with this token
 
 
 class OfEvidence:
-    """Why a count model says what it says."""
+    """Why a count model predicts what it does."""
 
     about = "counts, order used, discount and backoff weight behind each word; of a mixture each part's share"
     needs = "count models and mixtures (ngram, unbounded, mixture)"
 
     def fits(self, subject: Subject) -> bool:
-        """Accept whatever has counts, and mixtures of anything."""
+        """Accept models with counts, and mixtures of anything."""
         return isinstance(subject.model, NgramModel | UnboundedModel | Mixture)
 
     def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
-        """Show it word by word."""
+        """Show it token by token."""
         tokens = settings.tokens or _TOKENS
         if isinstance(subject.model, Mixture):
             return _shares(subject, tokens)
@@ -69,7 +69,7 @@ class OfEvidence:
 
 
 def sources(subject: Subject, rows: list[TokenRow]) -> list[list[EvidenceSource]]:
-    """Find the source of every word of some rows that begin with START."""
+    """Find the source of every token of some rows that begin with START."""
     assert isinstance(subject.model, NgramModel)
     recounter = Recounter(subject.model, subject.facts.get("tokens"), subject.facts.get("settings"))
     return [_row(recounter, row) for row in rows]
@@ -85,7 +85,7 @@ def _row(recounter: Recounter, row: TokenRow) -> list[EvidenceSource]:
 
 
 def _source(recounter: Recounter, row: TokenRow, t: int, state: Any) -> EvidenceSource:
-    """Take the longest context seen with the word; those seen without it give their weights."""
+    """Take the longest context seen with the token; those seen without it give their weights."""
     model, word = recounter.model, int(row.ids_T[t])
     p = float(np.exp(model.score(row.ids_T[None, t : t + 1], np.array([1]), state)[0][0, 0]))
     weight, skipped = 1.0, 0
@@ -109,7 +109,7 @@ def _source(recounter: Recounter, row: TokenRow, t: int, state: Any) -> Evidence
 
 
 def _lengths(model: NgramModel, t: int) -> list[int]:
-    """Return the contexts that are asked, the longest first; some smoothings ask the whole one only."""
+    """Return the contexts that are used, the longest first; some smoothings use only the whole one."""
     longest = min(t, model.order - 1)
     if model.trie.fallback == "shorter":
         return list(range(longest, 0, -1))
@@ -177,7 +177,7 @@ def _seen(subject: Subject, rows: list[TokenRow], found: list[EvidenceSource]) -
 
 
 def _matches(subject: Subject, model: UnboundedModel, tokens: int) -> ProbeResult:
-    """Return the longest match in the training text before every word."""
+    """Return the longest match in the training text before every token."""
     text = joined(subject.rows(tokens))
     found = model.match_packed(text.ids_T)
     keep = text.ids_T != START
@@ -190,7 +190,7 @@ def _matches(subject: Subject, model: UnboundedModel, tokens: int) -> ProbeResul
         (label, float(np.exp(p)), int(n), int(hit), int(total), d)
         for label, p, n, hit, total, d in zip(labels, logp, lengths, hits, totals, D, strict=True)
     )
-    title = "How many words before each word stand in the training text, too"
+    title = "How many words before each word are in the training text, too"
     picture = Figure(
         title, coloured(pieces, lengths.tolist(), title, "words of the longest match"),
         "The redder a word, the longer the piece of training text that the words before it repeat.",
@@ -207,7 +207,7 @@ def _matches(subject: Subject, model: UnboundedModel, tokens: int) -> ProbeResul
 
 
 def shares(subject: Subject, tokens: int) -> tuple[list[str], Array, Array]:
-    """Return the words, log p of each by every part, and the share that each part has in the mixture's p."""
+    """Return the tokens, log p of each by every part, and each part's share of the mixture's p."""
     assert isinstance(subject.model, Mixture)
     text = subject.text(tokens)
     scored: list[Array] = []
@@ -226,7 +226,7 @@ def shares(subject: Subject, tokens: int) -> tuple[list[str], Array, Array]:
 
 
 def _logp(subject: Subject, row: TokenRow) -> Array:
-    """Return log p of every word of a row after its START."""
+    """Return log p of every token of a row after its START."""
     logp = subject.model.score(row.ids_T[None, 1:], np.array([len(row) - 1]))[0]
     return as_numpy(logp, np.float64)[0]
 

@@ -20,7 +20,7 @@ def numbers(pieces: Sequence[str]) -> dict[str, Array]:
     """Compute features that are numbers, by name; those that never change are left out."""
     rows = {
         "inside quotes": [], "inside brackets": [], "position in the line": [], "position in the word": [],
-        "words of the sentence": [], "capital letter": [], "white space": [], "end of a sentence": [],
+        "words of the sentence": [], "capital letter": [], "whitespace": [], "end of a sentence": [],
     }  # type: dict[str, list[float]]  # fmt: skip
     quoted, brackets, line, word, sentence, last = False, 0, 0, 0, 0, " "
     for piece in pieces:

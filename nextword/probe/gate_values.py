@@ -21,16 +21,16 @@ from nextword.models.recurrent import RecurrentNetwork
 from nextword.probe import passes
 
 Array = np.ndarray[Any, np.dtype[Any]]
-CONTENT = ("new", "sum")  # what a cell computes that is no gate
+CONTENT = ("new", "sum")  # what a cell computes that is not a gate
 
 
 @dataclass(frozen=True)
 class Clamped:
-    """A text read freely up to a word, and then with some gates set by hand."""
+    """A text read freely up to a token, and then with some gates set by hand."""
 
-    nats_T: Array  # -log p of every word but the first, read freely
+    nats_T: Array  # -log p of every token but the first, read freely
     clamped_T: Array  # the same with the gates set
-    change_LT: Array  # how far each layer's memory moves at every word: ||c(t) - c(t-1)||, freely
+    change_LT: Array  # how far each layer's memory moves at every token: ||c(t) - c(t-1)||, freely
     clamped_change_LT: Array  # and with the gates set
 
 
@@ -63,7 +63,7 @@ def openness(network: RecurrentNetwork, ids_T: Array) -> dict[str, Array]:
 
 
 def with_gates(cell: nn.Module, fixed: Mapping[str, float]) -> nn.Module:
-    """Return the same cell with the same weights, but for gates that always have the value given."""
+    """Return the same cell with the same weights, except for gates that always have the value given."""
     own = copy.copy(cell)
     plain = cast(Cell, cell).gates
 
@@ -81,7 +81,7 @@ def with_gates(cell: nn.Module, fixed: Mapping[str, float]) -> nn.Module:
 def clamp(
     network: RecurrentNetwork, ids_T: Array, fixed: Mapping[str, float], layers: Sequence[int], since: int
 ) -> Clamped:
-    """Read a text twice: freely, and from word ``since`` on with the gates of these layers set."""
+    """Read a text twice: freely, and from token ``since`` on with the gates of these layers set."""
     ids = torch.as_tensor(ids_T, device=network.device)
     first_1T, rest_1T, targets_T = ids[None, :since], ids[None, since:-1], ids[1:]
     changed = [

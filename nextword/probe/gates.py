@@ -1,4 +1,4 @@
-"""Gates over time: which gate is open at which word; and gates set by hand, and what follows.
+"""Gates over time: which gate is open at which token; and the effect of gates set by hand.
 
 [IITD-2 "LSTM": gates are between 0 (closed) and 1 (open); forget = 1 and input = 0 keep a cell for ever],
 [IITD-2 "Gated Recurrent Units (GRUs)": update = 0 keeps h]. IITD-2 calls gates probabilities; they are
@@ -29,7 +29,7 @@ _UNITS = 24
 
 
 class OfGates:
-    """How open the gates are, word by word."""
+    """How open the gates are, token by token."""
 
     about = "openness of each gate over time; --set-gate forget=1,input=0 sets gates by hand"
     needs = "networks with gates (lstm, gru, gru-torch, mingru)"
@@ -43,7 +43,7 @@ class OfGates:
         return bool(gate_values.gates_of(subject.network))
 
     def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
-        """Show the gates as they are, or what follows when they are set by hand."""
+        """Show the gates as they are, or the effect of setting them by hand."""
         if settings.set_gate:
             return _by_hand(subject, settings)
         from nextword.probe import gate_values  # needs torch
@@ -180,13 +180,13 @@ def _moved(found: Any, row: TokenRow, since: int, depth: int) -> Figure:
     rows = tuple(zip(row.labels[:-1], free.tolist(), clamped.tolist(), strict=True))
     return Figure(
         f"How far the memory of layer {depth + 1} moves at each token",
-        lines([Series("as learnt", points[0]), Series("gates set", points[1])],
+        lines([Series("as trained", points[0]), Series("gates set", points[1])],
               "How far the memory moves at each token", Axis("token that is read"),
               Axis("‖c(t) - c(t-1)‖, or of h", zero=True),
               [Guide(since + 0.5, "gates are set", upright=True)]),
         f"Up to token {since} both are the same; then the gates are set, and the memory moves as they "
         "let it.",
-        Table(("token", "as learnt", "gates set"), rows),
+        Table(("token", "as trained", "gates set"), rows),
     )  # fmt: skip
 
 
@@ -194,8 +194,8 @@ def _cost(found: Any, row: TokenRow, since: int) -> Figure:
     bits = [values / NATS_PER_BIT for values in (found.nats_T, found.clamped_T)]
     shown = slice(max(0, since - 8), since + _SHOWN - 8)
     return Figure(
-        "Surprise of each token, as learnt and with the gates set",
-        heat(np.stack(bits)[:, shown], Names("gates", ["as learnt", "set"]),
+        "Surprise of each token, as trained and with the gates set",
+        heat(np.stack(bits)[:, shown], Names("gates", ["as trained", "set"]),
              Names("token that is predicted", row.labels[1:][shown]), "Surprise of each token",
              "bits, -log2 p", (0.0, float(np.quantile(np.concatenate(bits), 0.97)))),
         "What the network still knows when its gates are set: the redder, the less expected.",

@@ -1,4 +1,4 @@
-"""Gradient norm by distance: how far back the loss of a word can still teach the network anything.
+"""Gradient norm by distance: how far back the loss of a token still has an effect on the network.
 
 ||d loss(t) / d h(t-k)|| for k = 1, 2, …, the mean over places of the text, in every layer. [IITD-2 "Vanishing
 gradient": the loss far away hardly reaches h(1)]
@@ -18,7 +18,7 @@ from nextword.probe.subject import Subject
 
 Array = np.ndarray[Any, np.dtype[Any]]
 KINDS = ("recurrent", "transformer", "window")
-FALLEN = 0.01  # of the norm at distance 1: beyond it little is learnt
+FALLEN = 0.01  # of the norm at distance 1: beyond it little is learned
 _TOKENS = 320
 _MOST = 6  # lines in one picture
 _SHOWN = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500)
@@ -70,7 +70,7 @@ def _named(found: Any) -> list[tuple[str, Array]]:
 
 
 def _pair(subject: Subject, series: list[tuple[str, Array]]) -> list[tuple[str, Array]]:
-    """Return the words' vectors and the top layer, named by the run."""
+    """Return the embeddings and the top layer, named by the run."""
     chosen = series if len(series) <= 2 else [series[0], series[-1]]
     return [(f"{subject.name}: {name}", values) for name, values in chosen]
 

@@ -1,8 +1,8 @@
-"""A linear probe for each layer: what can be read off its numbers by a plain linear map.
+"""A linear probe for each layer: what a linear map can predict from its activations.
 
 [IITD-2 "Multi-layer RNNs": lower layers hold lower-level features]; Alain and Bengio 2017. Ridge regression
-to the classes of a feature; the last part of the text is held out, and the commonest class is what it has
-to beat.
+to the classes of a feature; the last part of the text is held out, and the baseline is the most common
+class.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ _RIDGES = (1.0, 10.0, 100.0, 1000.0)
 
 @dataclass(frozen=True)
 class Fitted:
-    """How well a feature is read off each layer."""
+    """How well a feature is predicted from each layer."""
 
     feature: str
-    majority: float  # the share of the commonest class of the first part in the held-out part
+    majority: float  # the share of the most common class of the first part in the held-out part
     accuracy_L: Array
 
     @property
     def removed(self) -> Array:
-        """The share of the commonest guess's errors that the probe does not make; below 0 it makes more."""
+        """The share of the most common class's errors that the probe avoids; below 0 it makes more."""
         return (self.accuracy_L - self.majority) / max(1e-9, 1.0 - self.majority)
 
 
 class Linear:
     """What a linear map finds in every layer."""
 
-    about = "a linear probe per layer: what can be read off its numbers, against the commonest guess"
+    about = "a linear probe per layer: what its activations predict, against the most common class"
     needs = "recurrent networks and Transformers"
 
     def fits(self, subject: Subject) -> bool:
@@ -79,7 +79,7 @@ def fit(layers: list[Array], classes: dict[str, Array]) -> list[Fitted]:
     kept = {name: y_N for name, y_N in classes.items()
             if len(np.unique(y_N[:cut])) > 1 and len(np.unique(y_N[cut:])) > 1}  # fmt: skip
     if not kept:
-        raise DataError("the text is too even for a linear probe: nothing in it changes; give other --text")
+        raise DataError("the text is too uniform for a linear probe: no feature changes; give other --text")
     of_layers = [_accuracies(x_ND, kept, cut) for x_ND in layers]
     found = []
     for place, (name, y_N) in enumerate(kept.items()):
@@ -113,7 +113,7 @@ class Ridge:
         self.left_NK, self.sizes_K, self.right_KD = np.linalg.svd(self._scaled(x_ND), full_matrices=False)
 
     def predict(self, x_MD: Array, y_NC: Array, ridge: float) -> Array:
-        """Return the likeliest class of new rows, learnt from the classes of the old ones."""
+        """Return the most likely class of new rows, learned from the classes of the old ones."""
         centre_C = y_NC.mean(axis=0)
         shrunk_K = self.sizes_K / (self.sizes_K**2 + ridge)
         weights_DC = self.right_KD.T @ (shrunk_K[:, None] * (self.left_NK.T @ (y_NC - centre_C)))
@@ -130,10 +130,10 @@ def _sentence(found: list[Fitted], names: list[str], tokens: int) -> str:
         place = int(np.argmax(each.removed))
         summary.append(
             f"'{each.feature}' is read best off {names[place]} "
-            f"({100 * each.accuracy_L[place]:.0f} % right, the commonest guess {100 * each.majority:.0f} %)"
+            f"({100 * each.accuracy_L[place]:.0f} % right, the most common class {100 * each.majority:.0f} %)"
         )
     rough = f" The text has only {tokens} tokens: the figures are rough." if tokens < 500 else ""
-    return f"What the layers add to the words' vectors: {'; '.join(summary)}.{rough}"
+    return f"What the layers add to the embeddings: {'; '.join(summary)}.{rough}"
 
 
 def _picture(found: list[Fitted], names: list[str], tokens: int) -> Figure:
@@ -141,14 +141,14 @@ def _picture(found: list[Fitted], names: list[str], tokens: int) -> Figure:
         Series(each.feature, tuple((float(i), 100 * float(y)) for i, y in enumerate(each.removed)))
         for each in found
     ]
-    axis = Axis("layer, from the words up", names=tuple((float(i), name) for i, name in enumerate(names)))
+    axis = Axis("layer, embeddings first", names=tuple((float(i), name) for i, name in enumerate(names)))
     rows = tuple(row_of(each.feature, [each.majority, *each.accuracy_L.tolist()]) for each in found)
     title = "What a linear probe reads off each layer"
     return Figure(
         title,
-        lines(curves, title, axis, Axis("errors of the commonest guess that are avoided, %", zero=True)),
-        "100 is a probe that is always right, 0 one that does no better than the commonest class. "
-        "Learnt on the first "
+        lines(curves, title, axis, Axis("errors of the most common class that are avoided, %", zero=True)),
+        "100 is a probe that is always right, 0 one that does no better than the most common class. "
+        "Trained on the first "
         f"{100 - 100 * _HELD_OUT:.0f} % of {tokens:,} tokens, measured on the rest. The table has the "
         "share that is right.",
         Table(("feature", "commonest guess", *names), rows),

@@ -1,7 +1,7 @@
 """The attention of a Transformer, layer by layer: softmax(Q Kᵀ / √K), as the fast path computes it.
 
-[MAUSAM "Transformer Language Model"]. The weights are computed anew from queries and keys, and what they
-give is compared with what the layer itself gave.
+[MAUSAM "Transformer Language Model"]. The weights are recomputed from queries and keys, and their output is
+compared with that of the layer itself.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class AttentionMaps:
-    """``weights_LNTS``: how much word t takes from word s; rows sum to 1."""
+    """``weights_LNTS``: how much token t takes from token s; rows sum to 1."""
 
     weights_LNTS: Array
-    gap: float  # the largest difference between what these weights give and what the layers gave
+    gap: float  # the largest difference between the output of these weights and the layers' own
 
 
 def has_attention(network: TransformerNetwork) -> bool:
-    """Tell whether every block looks at other words by attention."""
+    """Tell whether every block mixes by attention."""
     return all(isinstance(cast(Any, block).mixer, Attention) for block in network.stack.applied())
 
 

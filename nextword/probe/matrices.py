@@ -1,4 +1,4 @@
-"""Matrices from state to state: those of the weights, and those of a whole step at a word of a text.
+"""Matrices from state to state: those of the weights, and those of a whole step at a token of a text.
 
 [XMU "The gradient may be a trouble maker": the gradient is multiplied by W_h at every step]. With gates a
 step is more than one matrix: its Jacobian d state(t) / d state(t-1) is what the gradient is multiplied by.
@@ -47,7 +47,7 @@ def _array(tensor: Tensor) -> Array:
 
 
 def jacobians(network: RecurrentNetwork, ids_T: Array, layer: int) -> Iterator[Array]:
-    """Yield ``J_SS``: d state(t) / d state(t-1) of one layer at every word, from the last to the first.
+    """Yield ``J_SS``: d state(t) / d state(t-1) of one layer at every token, from the last to the first.
 
     The state is h, or h and c together.
     """
@@ -63,7 +63,7 @@ def jacobians(network: RecurrentNetwork, ids_T: Array, layer: int) -> Iterator[A
 
 
 def _inputs(network: RecurrentNetwork, done: passes.Pass, layer: int) -> Tensor:
-    """Return what a layer reads."""
+    """Return the input of a layer."""
     x_TBE = done.sites[0].gather(done.sites[0].tensors).transpose(0, 1)
     for depth, join in enumerate(list(network.joins)[:layer], start=1):
         site = next(site for site in done.sites if site.depth == depth)

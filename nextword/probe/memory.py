@@ -1,4 +1,4 @@
-"""What a memory adds: how much of each word's probability it gives, and the places that it remembers.
+"""What a memory adds: its share of each token's probability, and the places that it remembers.
 
 "External memory" [MAUSAM "What is missing in Transformers?"]: Grave et al. 2017 (cache), Khandelwal et al.
 2020 (neighbours). Unlike weights, what a memory looks up can be read.
@@ -22,11 +22,11 @@ from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import Subject, TokenRow
 
 _TOKENS = 80
-_CONTEXT = 5  # words before a place that are shown
+_CONTEXT = 5  # tokens before a place that are shown
 
 
 class OfMemory:
-    """Which words come from a memory, and from where in it."""
+    """Which tokens come from a memory, and from where in it."""
 
     about = "how much of each word's probability a memory gives, and the cached words or neighbours behind it"
     needs = "models with a memory (made by nextword mix with --cache, --recent or --neighbours)"
@@ -36,7 +36,7 @@ class OfMemory:
         return has_memory(subject.model)
 
     def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
-        """Show it word by word, as the text is read."""
+        """Show it token by token, as the text is read."""
         row = subject.row(settings.tokens or _TOKENS)
         found = parts_of(subject, row)
         names = [part.name for part in found[0]]
@@ -74,7 +74,7 @@ def has_memory(model: Any) -> bool:
 
 
 def parts_of(subject: Subject, row: TokenRow) -> list[list[Part]]:
-    """Tell what every part says about each word of a row after its START."""
+    """Return what every part predicts for each token of a row after its START."""
     model = subject.model
     state, found = model.start(1), []
     for word in row.ids_T[1:].tolist():
@@ -86,7 +86,7 @@ def parts_of(subject: Subject, row: TokenRow) -> list[list[Part]]:
 
 
 def _strongest(parts: list[Part], row: TokenRow, t: int, subject: Subject) -> str:
-    """Return the place that adds most to a word, in words."""
+    """Return the place that adds most to a token, in words."""
     seen = [(part.weight * witness.weight, witness) for part in parts for witness in part.witnesses]
     seen = [(weight, witness) for weight, witness in seen if witness.back or witness.place is not None]
     if not seen:
@@ -98,6 +98,6 @@ def _strongest(parts: list[Part], row: TokenRow, t: int, subject: Subject) -> st
 def _place(witness: Witness, row: TokenRow, t: int, subject: Subject) -> str:
     if witness.back is not None:
         at = t + 1 - witness.back
-        return f"{' '.join(row.labels[max(0, at - _CONTEXT) : at])}, {witness.back:,} words ago"
+        return f"{' '.join(row.labels[max(0, at - _CONTEXT) : at])}, {witness.back:,} tokens ago"
     context = " ".join(subject.tokenizer.piece(word) for word in witness.context[-_CONTEXT:])
-    return f"{context}, word {witness.place:,} of the stored text"
+    return f"{context}, token {witness.place:,} of the stored text"

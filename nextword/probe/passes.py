@@ -1,8 +1,8 @@
-"""One pass of a network over some rows, with every layer's numbers on the way as places of the graph.
+"""One forward pass of a network over some rows, with every layer's activations as nodes of the graph.
 
-The equations are the blocks' own, put together as the network's `read` does, but word by word where a state
-goes from word to word: only so is d loss / d h(t) there to be asked for [IITD-2 "Vanishing Gradient
-Intuition"]. A test holds the features to those that scoring uses.
+The equations are the blocks' own, combined as in the network's `read`, but token by token where there is a
+recurrent state: only then is d loss / d h(t) available [IITD-2 "Vanishing Gradient Intuition"]. A test
+compares the features with those that scoring uses.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from nextword.models.window import WindowNetwork
 
 @dataclass(frozen=True)
 class Site:
-    """The numbers of one layer: a tensor for every position (B, H), or one for all (B, T, D)."""
+    """The activations of one layer: a tensor for every position (B, H), or one for all (B, T, D)."""
 
     name: str
     tensors: tuple[Tensor, ...]
-    depth: int  # 0: the words' vectors
+    depth: int  # 0: the embeddings
 
     def gather(self, found: Sequence[Tensor | None]) -> Tensor:
         """Return ``x_BTD`` of what belongs to this layer's tensors: themselves, or their gradients."""
@@ -39,14 +39,14 @@ class Site:
 
 @dataclass(frozen=True)
 class Pass:
-    """What a pass gave: the places of the graph from the words up, and the features at the top."""
+    """The result of a pass: the nodes of the graph from the embeddings up, and the features at the top."""
 
     sites: tuple[Site, ...]
     features_BTD: Tensor
 
 
 def run(network: Network, ids_BT: Tensor, state: Any = None) -> Pass:
-    """Read the words; ``state``: what stands before them, for a recurrent network."""
+    """Read the tokens; ``state``: what stands before them, for a recurrent network."""
     if isinstance(network, RecurrentNetwork):
         return recurrent(network, ids_BT, network.start(len(ids_BT)) if state is None else state)
     if isinstance(network, TransformerNetwork):
@@ -81,7 +81,7 @@ def recurrent(
 
 
 def steps(layer: Cell, x_TBE: Tensor, state: CellState) -> list[CellState]:
-    """Return the state after each word, by the cell's plain equations."""
+    """Return the state after each token, by the cell's plain equations."""
     found = []
     for x_BE in x_TBE.unbind(0):
         state = layer(x_BE, state)
@@ -109,7 +109,7 @@ def reading_of(network: TransformerNetwork, rows: int, columns: int) -> Reading:
 
 
 def window(network: WindowNetwork, ids_BT: Tensor) -> Pass:
-    """Return the feature of the last window of each row alone: the only one that its words are read for."""
+    """Return the feature of the last window of each row: the only one that its tokens are read for."""
     C = cast(int, network.context)
     B, T = ids_BT.shape
     padding_BC = ids_BT.new_full((B, max(0, C - T)), network.nothing)
@@ -133,7 +133,7 @@ def nats(network: Network, features_ND: Tensor, targets_N: Tensor) -> Tensor:
 
 @torch.no_grad()
 def states_of(network: Network, rows: Sequence[Any], cells: bool = False) -> list[tuple[str, Tensor]]:
-    """Return every layer's numbers after each word of each row, rows one after another: (name, x_ND).
+    """Return every layer's activations after each token of each row, rows one after another: (name, x_ND).
 
     Of a recurrent layer its h, with ``cells`` also c of an LSTM; windows of a Transformer are read one after
     the other, each from nothing.

@@ -1,6 +1,6 @@
-"""Counts behind stored probabilities: an n-gram model keeps p and backoff weights, and these tell the counts.
+"""Counts recovered from stored probabilities: an n-gram model keeps only p and backoff weights.
 
-With u = p - gamma p_below, a smoothing that takes D(n) from a count n has u = (n - D(n)) / n(c). The
+With u = p - gamma p_below, a smoothing that subtracts D(n) from a count n has u = (n - D(n)) / n(c). The
 smallest whole numbers that fit all followers of a context exactly are its counts. [XMU "Estimate based on
 frequencies"; Chen and Goodman 1998]
 """
@@ -21,15 +21,15 @@ from nextword.ngram.settings import NgramSettings
 Array = np.ndarray[Any, np.dtype[Any]]
 DISCOUNTED = ("absolute", "kneser-ney", "modified-kneser-ney")
 FREQUENCIES = ("mle", "backoff", "stupid")
-_EXACT = 4e-6  # how near u must come to what the counts give: probabilities are stored in float32
+_EXACT = 4e-6  # tolerance of u: probabilities are stored in float32
 _MOST = 60  # the largest count that the rarest follower of a context is tried with
-_CONTEXTS = 200  # from which discounts are read off
+_CONTEXTS = 200  # from which discounts are found
 _FOLLOWERS = 4  # of each at least: then one of them was nearly always seen once
 
 
 @dataclass(frozen=True)
 class Counted:
-    """How often each follower of a context came, and the context itself; what was taken from each count."""
+    """How often each follower of a context and the context itself were seen; the discount of each count."""
 
     counts_F: Array
     total: int
@@ -46,7 +46,7 @@ class Recounter:
         self.discounts = cache(self._discounts)
 
     def count(self, context: Array) -> Counted | None:
-        """Count all followers of a context that was seen; None where the arrays do not tell."""
+        """Count all followers of a context that was seen; None where the arrays do not determine them."""
         smoothing, node = self.model.smoothing, self.node(context.tolist())
         if node is None:
             return None
@@ -63,7 +63,7 @@ class Recounter:
         return None
 
     def below(self, context: Array) -> Array:
-        """Return the distribution mixed in: of the shorter context, of single words, or uniform."""
+        """Return the distribution mixed in: of the shorter context, of single tokens, or uniform."""
         model = self.model
         if model.trie.fallback == "uniform":
             return np.full(model.vocab_size, 1.0 / (model.vocab_size - 1 - int(model.closed)))

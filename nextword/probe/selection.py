@@ -1,6 +1,6 @@
 """Which probes fit a model, and one look through one of them.
 
-A probe that does not fit says so in one sentence and names what does.
+The error for a probe that does not fit names those that do.
 """
 
 from __future__ import annotations

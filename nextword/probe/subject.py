@@ -1,6 +1,6 @@
-"""What is looked at: a model, its tokenizer and a text; without a text the model writes one itself.
+"""What is inspected: a model, its tokenizer and a text; without a text the model generates one.
 
-Everything here does without torch, so that count models can be looked at where it is not installed.
+Nothing here imports torch, so that count models can be inspected where it is not installed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from nextword.mixtures.mixture import Mixture
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 ByWord = Callable[[LanguageModel, Tokenizer, str], list[tuple[str, float]]]
 NEWLINE, SPACE, PART, UNSEEN = "⏎", "␣", "·", "□"  # the last: a character that the tokenizer does not know
-_SAMPLES = 8  # texts that are written at a time
+_SAMPLES = 8  # texts that are generated at a time
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class TokenRow:
         return len(self.ids_T)
 
     def first(self, count: int) -> TokenRow:
-        """Take no more than so many ids."""
+        """Take at most this many ids."""
         return TokenRow(self.ids_T[:count], self.pieces[:count])
 
 
 class Subject:
-    """A model that is looked at. ``text`` None: it writes one itself, from a seed."""
+    """A model that is inspected. ``text`` None: it generates one, from a seed."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class Subject:
     # -- the text ---------------------------------------------------------------------------
 
     def text(self, tokens: int) -> str:
-        """Return the text that was given, or one of about so many tokens that the model writes."""
+        """Return the text that was given, or one of about this many tokens that the model generates."""
         if self.given is not None:
             return self.given
         if self._counted(self._written) < tokens:
@@ -123,7 +123,7 @@ class Subject:
         return self._written
 
     def rows(self, tokens: int) -> list[TokenRow]:
-        """Return the text as it is read, up to so many ids: one row if state is carried, else one a line."""
+        """Return the text as it is read, up to this many ids: one row if state is carried, else by line."""
         found: list[TokenRow] = []
         left = tokens
         for ids in self._sequences(self.text(tokens)):
@@ -188,7 +188,7 @@ class Subject:
 
 
 class Quiet:
-    """A model that is read and not prepared for speed: preparing may change the last digit of a number."""
+    """A model that is not prepared for speed: preparing may change the last digit of a number."""
 
     def __init__(self, model: LanguageModel) -> None:
         self.model = model
@@ -215,11 +215,11 @@ class Quiet:
         return self.model.reorder(state, rows_B)
 
     def rows(self, state: State) -> int:
-        """As the model."""
+        """Do as the model does."""
         return self.model.rows(state)
 
     def join(self, states: Sequence[State]) -> State:
-        """As the model."""
+        """Do as the model does."""
         return self.model.join(states)
 
 

@@ -1,7 +1,7 @@
 """The surprise of every word, -log2 p, in one run or in two side by side.
 
-[XMU "Recap: evaluation of language models": the mean of it]. Words are white-space words (characters where
-a script writes no spaces), so that runs of different tokenizers compare: the bits of a word are the sum
+[XMU "Recap: evaluation of language models": the mean of it]. Words are whitespace words (characters where a
+script writes no spaces), so that runs of different tokenizers can be compared: the bits of a word are the sum
 over its tokens.
 """
 
@@ -44,7 +44,7 @@ class Surprise:
             1.0, float(np.quantile(own_N[np.isfinite(own_N)], 0.95)) if np.isfinite(own_N).any() else 1.0
         )
         parts.append(_drawn(words, own_N, f"{subject.name}: surprise of each word", (0.0, hot)))
-        sentence = f"{subject.name} needs {_mean(own_N):.2f} bits a word."
+        sentence = f"{subject.name} has {_mean(own_N):.2f} bits per word."
         if against is None:
             parts.append(_table(words, [(subject.name, own_N)]))
         else:
@@ -55,7 +55,7 @@ class Surprise:
             parts.append(_table(words, [(subject.name, own_N), (against.name, other_N)]))
             title = f"The surprise of each word: {subject.name} and {against.name}"
             sentence = (
-                f"{subject.name} needs {_mean(own_N):.2f} bits a word, {against.name} {_mean(other_N):.2f}; "
+                f"{subject.name} has {_mean(own_N):.2f} bits per word, {against.name} {_mean(other_N):.2f}; "
                 f"{_widest(words, own_N - other_N, subject.name, against.name)}"
             )
         return ProbeResult(
@@ -88,7 +88,7 @@ def _drawn(words: list[str], bits_N: Array, title: str, limits: tuple[float, flo
     shown = [f"{word} " for word in words[:_SHOWN]]
     return Figure(
         title, coloured(shown, np.minimum(bits_N, 1e6)[:_SHOWN].tolist(), title, "bits, -log2 p", limits),
-        f"The redder a word, the less it was expected; {_mean(bits_N):.2f} bits a word.",
+        f"The redder a word, the less it was expected; {_mean(bits_N):.2f} bits per word.",
     )  # fmt: skip
 
 

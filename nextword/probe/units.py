@@ -80,7 +80,7 @@ class Units:
 
 
 def states(subject: Subject, tokens: int, cells: bool = False) -> tuple[TokenRow, list[tuple[str, Array]]]:
-    """Return the text, and every layer's numbers after each of its tokens."""
+    """Return the text, and every layer's activations after each of its tokens."""
     from nextword.probe import passes  # needs torch
 
     rows = subject.rows(tokens)
@@ -89,7 +89,7 @@ def states(subject: Subject, tokens: int, cells: bool = False) -> tuple[TokenRow
 
 
 def best(feature: str, values_N: Array, layers: list[tuple[str, Array]]) -> BestUnit | None:
-    """Return the unit of any layer that goes with a feature most closely on the first half of the text."""
+    """Return the unit of any layer that correlates most with a feature on the first half of the text."""
     half = len(values_N) // 2
     if values_N[:half].std() == 0 or values_N[half:].std() == 0:
         return None
@@ -123,7 +123,7 @@ def _summary(each: BestUnit) -> str:
 
 def _sentence(found: list[BestUnit]) -> str:
     if not found:
-        return "The text is too short or too even to ask which unit follows what; give more --text."
+        return "The text is too short or too uniform to find a unit that follows a feature; give more --text."
     first = found[0]
     return (
         f"Unit {first.unit + 1} of {first.layer} follows '{first.feature}' best: r = {first.r:.2f} on "

@@ -1,7 +1,7 @@
-"""Words as points: the rows of an embedding matrix, their neighbours, and a map in two dimensions.
+"""Tokens as points: the rows of an embedding matrix, their neighbours, and a map in two dimensions.
 
 [IITD-1 "A Fixed-window Neural Language Model": e = E x].
-Cosine similarity; the map is the plane in which the points lie widest apart (principal components, Pearson
+Cosine similarity; the map is the plane in which the points vary most (principal components, Pearson
 1901).
 """
 

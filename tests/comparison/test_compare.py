@@ -56,7 +56,7 @@ def test_the_report_is_one_file_that_a_corpus_cannot_break(finished):
         "sparsity problem",
         "storage problem",
         "The same sentences",
-        "What the models write",
+        "Generated texts",
     ):
         assert heading in page
 

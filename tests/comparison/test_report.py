@@ -9,7 +9,7 @@ from nextword.comparison.report import page
 
 def test_the_page_has_every_picture_and_escapes_every_word(found):
     text = page(found, None, "trained on x").html()
-    for part in ("How they learn", "What it costs", "The same sentences", "What the models write", "Welch"):
+    for part in ("How they learn", "What it costs", "The same sentences", "Generated texts", "Welch"):
         assert part in text
     assert "&lt;b&gt;" in text
     assert "世界" in text

@@ -336,7 +336,7 @@ def test_a_memory_of_a_member_that_has_no_features_is_refused():
     cache = NeuralCache(CacheSettings())
     with pytest.raises(ConfigError, match="features of a model that has none"):
         together([_counts(), Attached(cache, 0)], [0.5, 0.5])
-    with pytest.raises(ConfigError, match="names a member that is not there"):
+    with pytest.raises(ConfigError, match="names a member that is missing"):
         together([_network("lstm"), Attached(cache, 5)], [0.5, 0.5])
 
 
@@ -378,5 +378,5 @@ def test_evidence_adds_up_to_the_probability_and_names_places():
     assert cached.seen[0].context == "the"
     assert sum(each.weight for each in cached.seen) == pytest.approx(cached.probability, abs=1e-6)
     assert last.said[2].context == 3  # "sat on the"
-    assert "12 words ago" in str(last)
+    assert "12 tokens ago" in str(last)
     assert "cache" in last.brief()

@@ -91,7 +91,7 @@ def test_wrong_weights_are_refused_in_one_sentence(weights):
 
 
 def test_different_vocabularies_are_refused_with_both_sizes():
-    with pytest.raises(ConfigError, match="7, 9 words"):
+    with pytest.raises(ConfigError, match="7, 9 tokens"):
         Mixture([make_table_model(size=7), make_table_model(size=9)], [0.5, 0.5])
 
 

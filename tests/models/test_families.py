@@ -301,7 +301,7 @@ def test_weights_that_do_not_fit_are_refused_in_one_sentence(name, tmp_path):
 @every_family
 def test_a_bidirectional_language_model_is_refused(name):
     if "bidirectional" in catalog.find("model", name).Settings.model_fields:
-        with pytest.raises(ConfigError, match="would see the word it has to predict"):
+        with pytest.raises(ConfigError, match="would see the token it has to predict"):
             _settings(name, bidirectional=True)
 
 

@@ -57,6 +57,6 @@ def test_type_that_would_kill_the_process_is_refused_in_one_sentence(found, aske
 
 def test_device_that_is_not_there_gets_one_sentence():
     missing = next(name for name, there in (("cuda", torch.cuda.is_available()), ("mps", False)) if not there)
-    with pytest.raises(ConfigError, match=f"'--device {missing}' is not to be had on this machine"):
+    with pytest.raises(ConfigError, match=f"'--device {missing}' is not available on this machine"):
         precision.find_device(missing)
     assert precision.find_device("cpu") == torch.device("cpu")

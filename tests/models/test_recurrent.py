@@ -119,7 +119,7 @@ def test_dropout_of_every_kind_trains_and_is_off_afterwards(name):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_bidirectional_language_model_is_refused_in_one_sentence(name):
-    with pytest.raises(ConfigError, match="would see the word it has to predict") as caught:
+    with pytest.raises(ConfigError, match="would see the token it has to predict") as caught:
         catalog.find("model", name).Settings(bidirectional=True)
     assert "model.bidirectional" in str(caught.value)
 

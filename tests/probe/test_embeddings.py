@@ -11,4 +11,4 @@ def test_embeddings_of_the_words_of_the_text(subject):
     assert found.names["Q"][0] == "the"
     assert found.arrays["near_QK"].shape == (4, 2)
     assert (found.arrays["near_QK"] > 2).all()
-    assert "A map of the words" in found.parts[1].svg
+    assert "A map of the embeddings" in found.parts[1].svg

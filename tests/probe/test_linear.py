@@ -35,5 +35,5 @@ def test_a_text_too_short_or_too_even_is_refused(subject):
     made.given = "the cat"
     with pytest.raises(DataError, match="a linear probe needs 60 or more"):
         selection.look("linear", made)
-    with pytest.raises(DataError, match="nothing in it changes"):
+    with pytest.raises(DataError, match="no feature changes"):
         linear.fit([np.zeros((100, 2))], {})

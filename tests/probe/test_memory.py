@@ -39,7 +39,7 @@ def test_shares_of_parts_add_up_to_the_probability(remembering):
 def test_places_are_told_and_the_picture_is_drawn(remembering):
     seen = selection.look("memory", remembering, ProbeSettings(tokens=40))
     table = seen.parts[0].table
-    assert "words ago" in table.rows[-1][3]
+    assert "tokens ago" in table.rows[-1][3]
     assert seen.parts[0].svg.startswith("<svg")
     assert "share from memory" in str(seen)
 

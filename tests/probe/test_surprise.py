@@ -26,7 +26,7 @@ def test_bits_of_two_runs_and_their_difference(subject):
 
 def test_one_run_alone(subject):
     found = selection.look("surprise", subject("gru"))
-    assert "bits a word" in found.sentence
+    assert "bits per word" in found.sentence
     assert "against_N" not in found.arrays
 
 

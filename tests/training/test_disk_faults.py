@@ -152,7 +152,7 @@ def test_after_a_flipped_bit_the_result_is_the_same(name, killed, text, whole, t
     data[len(data) // 3] ^= 1
     path.write_bytes(data)
     _, notes = finished(order(text, **SAVING), out, resume=True)
-    assert any("learnt after step 4 is lost" in note for note in notes)
+    assert any("learned after step 4 is lost" in note for note in notes)
     assert files(out) == whole
 
 
@@ -162,7 +162,7 @@ def test_without_any_whole_checkpoint_it_starts_from_the_beginning_and_says_so(k
     for path in (out / "checkpoint").glob("ckpt-*/state.json"):
         path.write_bytes(b"")
     _, notes = finished(order(text, **SAVING), out, resume=True)
-    assert any("no whole checkpoint is left" in note and "from the beginning" in note for note in notes)
+    assert any("no intact checkpoint is left" in note and "training starts over" in note for note in notes)
     assert files(out) == whole
 
 

@@ -1,1 +1,1 @@
-"""The proof of bits per byte: a compressor."""
+"""Compression with a model, which shows that bits per byte is a real code length."""

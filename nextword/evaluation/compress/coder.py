@@ -1,8 +1,8 @@
-"""Entropy coding of words from a large vocabulary, exactly invertible (range coding, `constriction`).
+"""Entropy coding of tokens from a large vocabulary, exactly invertible (range coding, `constriction`).
 
-A word of probability p costs -log2 p bits (Shannon 1948). Probabilities become whole numbers first: sums of
-whole numbers are exact in any order, so encoder and decoder cut the line at the same places. A word is coded
-in two symbols, its bucket and its place there, each with the coder's 24 bits of precision.
+A token of probability p costs -log2 p bits (Shannon 1948). Probabilities become whole numbers first: sums of
+whole numbers are exact in any order, so encoder and decoder agree to the last bit. A token is coded in two
+symbols, its bucket and its place there, each with the coder's 24 bits of precision.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import numpy as np
 from nextword.core.errors import MissingPart
 from nextword.models.distributions import Floats
 
-SCALE = 2.0**32  # the weight of probability 1; every word gets 1 more, so that none is impossible
+SCALE = 2.0**32  # the weight of probability 1; every token gets 1 more, so that none is impossible
 
 
 class IntegerDistribution:
-    """A distribution as whole numbers, in buckets of about the root of V words."""
+    """A distribution as whole numbers, in buckets of about √V tokens."""
 
     def __init__(self, logp_V: Floats) -> None:
         p_V = np.exp(logp_V, dtype=np.float64)
-        if not 0 < float(p_V.sum()) < np.inf:  # no distribution here: any word may come
+        if not 0 < float(p_V.sum()) < np.inf:  # not a distribution: use a uniform one
             p_V = np.full(len(p_V), 1.0 / len(p_V))
         p_V *= SCALE
         self.weights = np.floor(p_V, out=p_V)
@@ -31,7 +31,7 @@ class IntegerDistribution:
         self.buckets = np.add.reduceat(self.weights, np.arange(0, len(p_V), self.size))
 
     def inside(self, bucket: int) -> Floats:
-        """Return the weights of the words of one bucket."""
+        """Return the weights of the tokens of one bucket."""
         return self.weights[bucket * self.size : (bucket + 1) * self.size]
 
 

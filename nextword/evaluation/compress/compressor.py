@@ -1,7 +1,7 @@
-"""The proof of bits per byte: a compressor that codes a file with a model and gives it back.
+"""A compressor that codes a file with a model and restores it: the test of bits per byte.
 
 A model that predicts well compresses well; the file's size is bits per byte times its bytes, up to a header.
-What a tokenizer cannot code, or a model only makes longer, is stored as it is.
+What a tokenizer cannot code, or what a model would make longer, is stored as it is.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HEADER = 41
 
 
 def compress(model: LanguageModel, tokenizer: Tokenizer, data: bytes, run_hash: str) -> bytes:
-    """Return the compressed file; `run_hash` (SHA-256 of the run, hexadecimal) says which run can open it."""
+    """Return the compressed file; `run_hash` (SHA-256 of the run, hexadecimal) names the run it needs."""
     return bytes(result_of(compressing(model, tokenizer, data, run_hash)))
 
 
@@ -128,7 +128,7 @@ def _can_code(tokenizer: Any, data: bytes) -> bool:
 
 
 class _Predictor:
-    """The distribution of the next word, one sequence after another; both sides run exactly this."""
+    """The distribution of the next token, one sequence after another; both sides run exactly this."""
 
     def __init__(self, model: LanguageModel) -> None:
         self.model = model
@@ -200,18 +200,18 @@ def _decode(model: LanguageModel, tokenizer: Any, header: _Header) -> Generator[
         count += 1
         patience = 0 if len(found) > before else patience + 1
         if word == START or patience > EVERY:
-            raise ValueError("words that cannot stand there")
+            raise ValueError("tokens that cannot stand there")
         if count % EVERY == 0:
             yield Progress(len(found))
     return bytes(found[: header.length])
 
 
 def _joined(asking: Generator[Any, int, bytes], decoder: RangeDecoder, most: int) -> bytes:
-    """Answer the joiner's questions until it gives the bytes of the token."""
+    """Answer the joiner's questions until it returns the bytes of the token."""
     try:
         probabilities = next(asking)
         for _ in range(most + 16):
             probabilities = asking.send(decoder.symbol(probabilities))
     except StopIteration as stop:
         return bytes(stop.value)
-    raise ValueError("a word longer than the file")
+    raise ValueError("a token longer than the file")

@@ -22,7 +22,7 @@ def word_errors(reference: str, hypotheses: Sequence[str]) -> Ints:
 
 
 def edit_distances(reference: Sequence[int], hypotheses: Sequence[Sequence[int]]) -> Ints:
-    """Do the same for ids. One loop over the reference; all hypotheses and their places at once."""
+    """Do the same for ids. One loop over the reference; all hypotheses and positions at once."""
     lengths_H = np.array([len(ids) for ids in hypotheses], dtype=np.int64)
     J = int(lengths_H.max(initial=0))
     words_HJ = np.full((len(hypotheses), J), -1, dtype=np.int64)

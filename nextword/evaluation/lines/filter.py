@@ -1,7 +1,7 @@
 """Keep the lines of a text that a model finds likely, or unlikely; or by the difference of two models.
 
 CCNet keeps web text by perplexity (Wenzek et al. 2020), Moore & Lewis (2010) by H_in - H_out. Streaming, at
-the speed of scoring; a job that was killed goes on where it stopped and writes the same bytes.
+the speed of scoring; a job that was killed resumes where it stopped and writes the same bytes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ GZIP = b"\x1f\x8b"
 
 
 class FilterSettings(Settings):
-    """What is kept, and how the work is cut."""
+    """What is kept, and how the input is split."""
 
     keep: str = Field("best", description="best, worst, head:P, middle:P, tail:P (percent) or below:X")
     block: int = Field(16 << 20, ge=1 << 10, le=1 << 30, description="bytes scored at a time")
@@ -56,7 +56,7 @@ class Filtered:
     kept: int
     bytes: int
     kept_bytes: int
-    resumed: int  # lines whose scores were there from an earlier attempt
+    resumed: int  # lines already scored in an earlier attempt
     seconds: float
     lowest: float | None = None  # scores of the kept lines, in nats per token
     highest: float | None = None
@@ -64,12 +64,12 @@ class Filtered:
 
 @dataclass(frozen=True)
 class Scorer:
-    """A model with its tokenizer, and a second pair where their difference counts."""
+    """A model with its tokenizer, and a second pair if lines are scored by the difference."""
 
     model: LanguageModel
     tokenizer: Tokenizer
     against: tuple[LanguageModel, Tokenizer] | None = None
-    identity: str = ""  # hashes of the runs: another run does not go on with this one's scores
+    identity: str = ""  # hashes of the runs: another run does not reuse these scores
 
     def scores(self, blocks: Iterator[Block]) -> Iterator[Scores]:
         """Yield nats per token of every line, or the difference; float32."""
@@ -91,7 +91,7 @@ class Scorer:
 
 
 def _without_blank(scores: Array, tokens: Array) -> Scores:
-    """Set the score of blank lines to NaN: a line that is nothing but its end has no perplexity."""
+    """Set the score of blank lines to NaN: a line without words has no perplexity."""
     return np.where(tokens > 1, scores, np.nan).astype(np.float32)
 
 
@@ -169,7 +169,7 @@ class _Job:
         return folder / "input"
 
     def run(self, writer: IO[bytes]) -> Iterator[Event]:
-        """Score what is not scored yet; write as soon as the rule can tell."""
+        """Score what is not scored yet; write as soon as the rule allows it."""
         total = self.plain.stat().st_size if self.plain is not None else None
         if self.resumed:
             yield Note(f"{self.shown}: resuming after {self.resumed:,} lines that are already scored")
@@ -222,7 +222,7 @@ class _Job:
             return
         with open(self.plain, "rb") as file:
             file.seek(self.log.offset)
-            # Pieces end at round places, so that a resumed job cuts the same blocks as an unbroken one.
+            # Pieces end at fixed offsets, so that a resumed job makes the same blocks as one not stopped.
             size = min(PIECE, self.settings.block)
             while piece := file.read(size - file.tell() % size):
                 yield piece

@@ -1,6 +1,6 @@
-"""N-best lists of a recogniser or translator: read, and written back in a new order.
+"""N-best lists of a speech recognizer or translator: read, and written back in a new order.
 
-Three formats, told apart by the first line: Kaldi (``utt-1 score text``), JSONL (id, score, text) and TSV
+Three formats, recognized by the first line: Kaldi (``utt-1 score text``), JSONL (id, score, text) and TSV
 (id, one or more scores, text). A score is a number where higher is better; a cost gets a negative weight.
 """
 
@@ -26,7 +26,7 @@ _RANK = re.compile(r"(.+)-(\d+)")
 
 @dataclass(frozen=True)
 class NBest:
-    """All hypotheses of a list; those of one utterance stand together."""
+    """All hypotheses of a list, grouped by utterance."""
 
     format: Format
     ids: list[str]  # as they stand in the file
@@ -62,7 +62,7 @@ class _Entry:
 
 
 def read_nbest(lines: Iterable[bytes], source: str = "") -> NBest:
-    """Read a list; what is wrong is a DataError with file and line."""
+    """Read a list; a mistake in it is a DataError with file and line."""
     kind: Format | None = None
     entries: list[_Entry] = []
     for number, raw in enumerate(lines, start=1):
@@ -164,7 +164,7 @@ def _read_jsonl(line: str, place: _Place) -> _Entry:
 
 
 def _is_text(text: str) -> bool:
-    """Tell whether a string is text: JSON can hold half a surrogate pair, which is not a character."""
+    """Tell whether a string is text: JSON can hold a lone surrogate, which is not a character."""
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
@@ -204,7 +204,7 @@ def _number(text: str, place: _Place) -> float:
 def _grouped(kind: Format, entries: list[_Entry]) -> NBest:
     """Group hypotheses by utterance, utterances in the order of their first one."""
     ids = [entry.id for entry in entries]
-    ranked = kind == "kaldi" or len(set(ids)) == len(ids)  # utt-1, utt-2, …: the rank is no part of the name
+    ranked = kind == "kaldi" or len(set(ids)) == len(ids)  # utt-1, utt-2, …: the rank is not part of the name
     matches = [_RANK.fullmatch(key) for key in ids] if ranked else [None] * len(ids)
     strip = ranked and all(matches)
     names = [match[1] if strip and match else key for match, key in zip(matches, ids, strict=True)]

@@ -1,7 +1,8 @@
-"""Scores of the lines so far, kept on disk: what makes a long job resumable.
+"""The scores of the lines so far, kept on disk, so that a long job can be resumed.
 
-Two files beside the output: the scores, only ever appended to, and a small one that says how many of them
-count and where the input goes on. It is replaced whole, after the scores are on disk; a crash loses seconds.
+Two files beside the output: the scores, which are only appended to, and a small one that says how many of
+them are valid and where the input continues. It is replaced atomically, after the scores are on disk; a crash
+loses seconds.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from nextword.system.atomic import write_atomically
 
 
 class ScoreLog:
-    """Append scores with the place in the input that they reach to."""
+    """Append scores, with the offset in the input that they reach."""
 
     def __init__(self, path: Path | None, task: dict[str, Any]) -> None:
         """Open a log; ``path=None`` keeps scores in memory only, and another `task` starts over."""
@@ -65,7 +66,7 @@ class ScoreLog:
         if isinstance(count, int) and file.is_file() and file.stat().st_size >= 4 * count >= 0:
             self.lines, self.offset = count, int(state["offset"])
             self.parts = [np.fromfile(file, dtype="<f4", count=count).astype(np.float32, copy=False)]
-            os.truncate(file, 4 * count)  # what came after the last whole step
+            os.truncate(file, 4 * count)  # drop what came after the last complete step
         else:
             self.remove()
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Put n-best lists in a new order with a language model, with weights that can be tuned.
+"""Reorder n-best lists with a language model, with weights that can be tuned.
 
 combined = w · (given scores …, log p of the text by the model, number of its words). The weights are tuned
 on references for the fewest word errors, one at a time along a line: minimum error rate training (Och 2003).
@@ -153,7 +153,7 @@ class _Search:
     starts: npt.NDArray[np.int64]
 
     def descend(self, weights: Floats) -> tuple[Floats, int]:
-        """Better one weight after another until a round changes nothing."""
+        """Improve one weight after another until a round changes nothing."""
         weights, best = weights.copy(), self.count(self.features @ weights)
         for _ in range(ROUNDS):
             before = best
@@ -165,7 +165,7 @@ class _Search:
         return weights, best
 
     def line(self, weights: Floats, k: int, width: float, best: int) -> tuple[float, int]:
-        """Find the best value of one weight on a line around it; of equals the middle of the widest run."""
+        """Find the best value of one weight on a line around it; among ties the middle of the widest run."""
         column = self.features[:, k]
         rest = self.features @ weights - column * weights[k]
         values = weights[k] + np.linspace(-width, width, STEPS) * max(1.0, abs(float(weights[k])))
@@ -178,7 +178,7 @@ class _Search:
         return float(values[widest[len(widest) // 2]]), lowest
 
     def count(self, combined: Floats) -> int:
-        """Count word errors of the best hypotheses under these scores; of equals the earlier is best."""
+        """Count word errors of the best hypotheses under these scores; among ties the earlier wins."""
         best = np.maximum.reduceat(combined, self.starts)
         lengths = np.diff(np.append(self.starts, len(combined)))
         is_best = combined == np.repeat(best, lengths)

@@ -1,7 +1,7 @@
 """Which lines to keep by their scores: CCNet's buckets of perplexity (Wenzek et al. 2020).
 
 A score is nats per token, or the difference of two models' (Moore & Lewis 2010); lower is better. A line
-without a word has none (NaN) and is never kept: it would be the likeliest of all.
+without a word has none (NaN) and is never kept: it would be the most likely of all.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _number(digits: str, text: str) -> float:
 
 
 def _best(scores: Scores, percent: float) -> Mask:
-    """Find the best so many percent, rounded to whole lines, without sorting."""
+    """Find the best P percent, rounded to whole lines, without sorting."""
     count = math.floor(len(scores) * percent / 100 + 0.5)
     if count <= 0:
         return np.zeros(len(scores), dtype=np.bool_)

@@ -1,6 +1,6 @@
-"""The score of every line of a text, at bulk speed: arrays, block by block, no loop over tokens.
+"""The score of every line of a text, in bulk: arrays, block by block, without a loop over tokens.
 
-What `score`, `filter` and `rescore` stand on. A line is one sequence whatever the tokenizer's unit.
+`score`, `filter` and `rescore` are built on this. A line is one sequence whatever the tokenizer's unit.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ class TokenScore:
 
 @dataclass(frozen=True)
 class LineScore:
-    """One line: its log-probability (natural, or to base 10 where asked for) and its tokens if wanted."""
+    """One line: its log-probability (natural, or to base 10) and its tokens if asked for."""
 
     line: int
     text: str
     logprob: float
-    count: int  # predictions: words, plus END unless it was left out
+    count: int  # predictions: tokens, plus END unless it was left out
     unknown: int
     log10: bool = False
     tokens: tuple[TokenScore, ...] = ()
 
     @property
     def perplexity(self) -> float:
-        """Per token; infinite where a token has probability 0, 1 where there is no token."""
+        """Perplexity per token; infinite where a token has probability 0, 1 where there is no token."""
         nats = -self.logprob * (LN10 if self.log10 else 1.0) / max(1, self.count)
         return math.exp(nats) if nats < 700 else math.inf
 
@@ -111,7 +111,7 @@ def score_lines(
 
 
 class LineCutter:
-    """Blocks to lines without their ends; a line cut by the end of a block waits for the next one."""
+    """Blocks to lines without their ends; a line split between two blocks waits for the next one."""
 
     def __init__(self) -> None:
         self.rest = b""

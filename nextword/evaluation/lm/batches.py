@@ -1,6 +1,6 @@
-"""Rows of words scored in padded batches: rows of nearly one length side by side, long ones piece by piece.
+"""Rows of tokens scored in padded batches: rows of similar length together, long ones piece by piece.
 
-A row is a sequence, or a whole document where a model's state goes on from line to line.
+A row is a sequence, or a whole document where a model's state is carried from line to line.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from nextword.models.distributions import as_numpy
 
 Array = npt.NDArray[Any]
 
-BATCH = 1 << 14  # words of a padded batch
-PIECE = 1 << 12  # a longer row is scored in pieces of so many words, the state carried
-SIDE_BY_SIDE = 16  # so many long rows may share their pieces
-ALIKE = 1.25  # where the longest is at most so many times the shortest
+BATCH = 1 << 14  # tokens of a padded batch
+PIECE = 1 << 12  # a longer row is scored in pieces of this many tokens, the state carried
+SIDE_BY_SIDE = 16  # this many long rows may share their pieces
+ALIKE = 1.25  # where the longest is at most this many times the shortest
 
 
 class Rows:
@@ -34,7 +34,7 @@ class Rows:
         return self._in_pieces(ids[None], np.array([len(ids)]), state)
 
     def score(self, ids: Array, starts: Array) -> Array:
-        """Return log p of every word of the rows that begin at ``starts`` with START; 0 there."""
+        """Return log p of every token of the rows that begin at ``starts`` with START; 0 there."""
         lengths = np.diff(np.append(starts, len(ids))) - 1
         logp = np.zeros(len(ids))
         by_length = np.argsort(lengths, kind="stable")

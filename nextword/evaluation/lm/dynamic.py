@@ -19,7 +19,7 @@ from nextword.mixtures.memory import WithMemories
 from nextword.mixtures.mixture import Mixture
 from nextword.models.distributions import as_numpy
 
-GATHERED = 200_000  # words on which squares of gradients are gathered, at most
+GATHERED = 200_000  # tokens on which squares of gradients are gathered, at most
 
 
 class DynamicStream:
@@ -42,7 +42,7 @@ class DynamicStream:
 
     @property
     def description(self) -> str:
-        """For the signature: rule, rate, decay and words of a segment."""
+        """For the signature: rule, rate, decay and tokens of a segment."""
         settings = self.settings
         return f"{settings.rule}/{settings.rate:g}/{settings.decay:g}/{settings.segment}"
 
@@ -99,7 +99,7 @@ class DynamicStream:
 
 
 def needs_network(model: Any) -> None:
-    """Raise, in one sentence, where there is nothing that could adapt."""
+    """Raise an error if nothing can adapt."""
     if not has_network(model):
         raise ConfigError(
             "dynamic evaluation adapts the weights of a neural model, and this run has none; leave --dynamic "

@@ -1,7 +1,7 @@
-"""The evidence behind every token of a text: which members, cached words and neighbours gave its probability.
+"""The evidence for every token of a text: which members, cached tokens and neighbours gave its probability.
 
 "External memory" [MAUSAM "What is missing in Transformers?"]: what is looked up can be shown. A text is read
-as `eval` reads it; for each token, what each member of the model says, and what it has seen to say so.
+as `eval` reads it; for each token, what each member of the model predicts, and what it has seen before.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from nextword.core.contracts import START, Block, Carrier, LanguageModel, State,
 from nextword.mixtures.evidence import advance, explain
 from nextword.mixtures.memory import Part, Witness
 
-SHOWN = 6  # words of context that are shown
+SHOWN = 6  # tokens of context that are shown
 
 
 @dataclass(frozen=True)
 class EarlierPlace:
-    """A place where the word stood before, and its share of the member's probability."""
+    """A place where the token stood before, and its share of the member's probability."""
 
-    context: str  # the words before it there
+    context: str  # the tokens before it there
     weight: float
-    back: int | None = None  # in this text, so many words ago
+    back: int | None = None  # in this text, this many tokens ago
     place: int | None = None  # or at this place of the stored text
     count: int | None = None  # how often the training text has the context
 
 
 @dataclass(frozen=True)
 class Said:
-    """What one member says: it adds ``share`` = weight · probability to the probability of the token."""
+    """What one member predicts: it adds ``share`` = weight · probability to the probability of the token."""
 
     name: str
     weight: float
     probability: float
     share: float
-    context: int | None = None  # how many of the last words the member has found in its text
+    context: int | None = None  # how many of the last tokens the member has found in its text
     seen: tuple[EarlierPlace, ...] = ()
 
 
 @dataclass(frozen=True)
 class TokenEvidence:
-    """One token, its probability, and who gave how much of it."""
+    """One token, its probability, and which member gave how much of it."""
 
     line: int
     text: str
@@ -79,7 +79,7 @@ def evidence(
     """Return the evidence for every token of a text; ``names``: what the members of a mixture are called.
 
     ``top``: places that are shown for each member. Works with every model: one without members or memories
-    tells its probability alone.
+    returns only its probability.
     """
     return list(each_evidence(model, tokenizer, text, top, names))
 
@@ -120,7 +120,7 @@ def _said(named: tuple[str, Part], read: list[int], tokenizer: Tokenizer) -> Sai
 
 
 def _seen(witness: Witness, part: Part, read: list[int], tokenizer: Tokenizer) -> EarlierPlace:
-    """Add to a witness the words before it: of this text, the stored one, or those that matched."""
+    """Add to a witness the tokens before it: of this text, the stored one, or those that matched."""
     words: Sequence[int] = witness.context
     if witness.back is not None:
         at = len(read) - witness.back
@@ -134,9 +134,9 @@ def _seen(witness: Witness, part: Part, read: list[int], tokenizer: Tokenizer) -
 def _place(seen: EarlierPlace) -> str:
     """Describe a place in words."""
     if seen.back is not None:
-        return f"'{seen.context}' {seen.back:,} words ago"
+        return f"'{seen.context}' {seen.back:,} tokens ago"
     if seen.place is not None:
-        return f"'{seen.context}' at word {seen.place:,} of the stored text"
+        return f"'{seen.context}' at token {seen.place:,} of the stored text"
     return f"'{seen.context}', which the training text has {seen.count or 0:,} times"
 
 

@@ -1,4 +1,4 @@
-"""What longer n-grams cost and bring: unseen n-grams, bytes and perplexity, order by order.
+"""Costs and benefits of longer n-grams: unseen n-grams, bytes and perplexity, order by order.
 
 [XMU "Main weaknesses of n-gram models"]: sparsity is severe when n is large, and all n-grams must be stored.
 """
@@ -20,7 +20,7 @@ from nextword.ngram.model import NgramModel
 from nextword.ngram.settings import NgramSettings
 
 Array = np.ndarray[Any, np.dtype[Any]]
-MOST_HELD = 200_000  # so many held-out ids give every share to a tenth of a per cent
+MOST_HELD = 200_000  # this many held-out ids give every share to a tenth of a per cent
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Fit:
 
     @property
     def zero_share(self) -> float:
-        """The share of tokens that the model calls impossible."""
+        """The share of tokens to which the model gives probability 0."""
         return self.zeros / max(1, self.tokens)
 
 
@@ -82,12 +82,12 @@ def look(ids: Array, held: Array, vocab_size: int, order: int) -> Iterator[Order
 def unseen_shares(model: NgramModel, held: Array) -> list[float]:
     """Return, for n = 1 … order, the share of the held-out n-grams that the model has never seen.
 
-    START counts as a word, so that the first word of a sequence ends a bigram.
+    START counts as a token, so that the first token of a sequence ends a bigram.
     """
     used = np.asarray(model.explain_packed(held)[1])
     places = np.arange(len(held))
     is_start = np.asarray(held) == START
-    read = places - np.maximum.accumulate(np.where(is_start, places, 0))  # words before, START included
+    read = places - np.maximum.accumulate(np.where(is_start, places, 0))  # tokens before, START included
     known = np.asarray(model.trie.levels[0].probs)[held] > 0
     shares = []
     for n in range(1, model.order + 1):
@@ -98,7 +98,7 @@ def unseen_shares(model: NgramModel, held: Array) -> list[float]:
 
 
 def _bytes(model: NgramModel, order: int) -> int:
-    """Return bytes on disk of a model of a lower order: its highest level needs no weights and no offsets."""
+    """Return bytes on disk of a model of lower order: its highest level needs neither weights nor offsets."""
     total = 0
     for n, level in enumerate(model.trie.levels[:order], start=1):
         total += level.probs.nbytes + (level.words.nbytes if n > 1 else 0)

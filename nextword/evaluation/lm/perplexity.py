@@ -46,7 +46,7 @@ class Totals:
     first_zero: str | None = None
 
     def add(self, piece: Encoded, logp: Array, tokenizer: Tokenizer) -> None:
-        """Count one piece in."""
+        """Add one piece."""
         zero = np.isneginf(logp)
         if zero.any():
             if self.first_zero is None:
@@ -74,7 +74,7 @@ class Totals:
 def evaluate(
     model: LanguageModel, tokenizer: Tokenizer, blocks: Iterable[Block], dynamic: DynamicStream | None = None
 ) -> Report:
-    """Score a text and report every number of the one scale; ``dynamic``: the model learns as it reads."""
+    """Score a text and report all its numbers; ``dynamic``: the model learns as it reads."""
     began = time.perf_counter()
     totals, stream = Totals(), dynamic or ScoreStream(model, carry=True)
     for piece in gathered(tokenizer.encode_blocks(blocks, costs=True)):
@@ -86,7 +86,7 @@ def evaluate(
 def report(
     totals: Totals, model: LanguageModel, tokenizer: Tokenizer, seconds: float, dynamic: str | None = None
 ) -> Report:
-    """Report every number of the one scale, from the sums over a text; ``dynamic``: how the model adapted."""
+    """Report all numbers from the sums over a text; ``dynamic``: how the model adapted."""
     ends = totals.sequences if tokenizer.unit == "line" else 0
     if totals.words - ends <= 0:
         raise DataError("the text has no words, so there is nothing to measure; give a text with words")

@@ -1,4 +1,4 @@
-"""What an evaluation found: plain numbers that print, go to JSON and show themselves in notebooks."""
+"""The result of an evaluation: plain numbers with a representation for terminals, JSON and notebooks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Report:
     """The numbers of one model on one text; `perplexity` is over tokens, without spelling and gaps."""
 
     tokens: int  # predictions made: END counts, START does not
-    words: int  # white-space words, plus line ends where the unit is the line
+    words: int  # whitespace words, plus line ends where the unit is the line
     bytes: int
     nll: float  # nats per token
     perplexity: float
@@ -31,7 +31,7 @@ class Report:
 
     @property
     def explanation(self) -> str:
-        """Why a number is missing or to be read with care; empty where all is well."""
+        """Why a number is missing or needs care; empty where all is well."""
         said = []
         if self.zero_tokens:
             said.append(

@@ -1,6 +1,6 @@
-"""A line that says how a number was measured, in the manner of sacreBLEU (Post 2018).
+"""A line that says how a number was measured, in the style of sacreBLEU (Post 2018).
 
-Two numbers compare where their lines agree; the line stands in every report.
+Two numbers can be compared if their lines agree; the line is in every report.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What every line of a text costs, whatever the tokenizer cuts it into, and the lines gathered to blocks.
+"""What every line of a text costs, whatever the tokenizer, and the lines grouped into blocks.
 
-So models of different tokenizers are compared on the same pieces of text: the line of a token is the number
-of line ends before it, and every tokenizer writes those down.
+This compares models of different tokenizers on the same pieces of text: the line of a token is the number of
+line ends before it, and every tokenizer keeps those.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class LineCosts:
         self._ends: dict[int, int] = {}  # line ends in a token
 
     def add(self, piece: Encoded, logp: Array) -> None:
-        """Count one piece in; a token of probability 0 makes its line infinite."""
+        """Add one piece; a token of probability 0 makes its line infinite."""
         ids = np.asarray(piece.ids)
         if not len(ids):
             return
@@ -67,7 +67,7 @@ class LineCosts:
 
 
 def cut(line_bytes: Array) -> Array:
-    """Assign lines to blocks, from 0: about equal bytes, whole lines, as many blocks as make sense."""
+    """Assign lines to blocks, from 0: about equal bytes, whole lines, as many blocks as are useful."""
     total, lines = int(np.sum(line_bytes)), len(line_bytes)
     wanted = min(MOST, lines, max(total // LEAST_BYTES, FEW))
     middle = np.cumsum(line_bytes) - np.asarray(line_bytes) / 2

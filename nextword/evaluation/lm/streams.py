@@ -1,8 +1,8 @@
 """Log-probabilities of packed ids, piece after piece, for any model and with bounded memory.
 
-A packed stream is ``START w … END START w … END``; a piece may end anywhere and the next one goes on.
+A packed stream is ``START w … END START w … END``; a piece may end anywhere and the next one continues.
 Count models score a stream in one pass, others their rows in batches, a mixture each of its models in its own
-way. Where a model's state outlives a line (`Carrier`), a row is a document: its lines are read on.
+way. Where a model's state is carried over lines (`Carrier`), a row is a document.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from nextword.models.distributions import as_numpy
 
 Array = npt.NDArray[Any]
 
-GATHER = 1 << 18  # small pieces are put together up to so many ids
+GATHER = 1 << 18  # small pieces are joined up to this many ids
 
 
 class ScoreStream:
-    """Scores one stream of packed ids; what a cut sequence has already read is kept between pieces.
+    """Scores one stream of packed ids; the state of a split sequence is kept between pieces.
 
-    ``carry``: a `Carrier` goes on from line to line within a document, as published perplexities are counted.
-    It is told where documents begin; the STARTs of other lines are then not read.
+    ``carry``: a `Carrier` keeps its state from line to line within a document, as in published perplexities.
+    It needs to know where documents begin; the STARTs of other lines are then not read.
     """
 
     def __init__(self, model: LanguageModel, begin: bool = True, carry: bool = False) -> None:
@@ -49,7 +49,7 @@ class ScoreStream:
         self._is_packed = begin and isinstance(model, PackedScorer)
         self._carries = carry and begin and isinstance(model, Carrier)
         self._rows = Rows(model, begin)
-        self._tail: Array = np.empty(0, dtype=np.int32)  # the last words of a cut sequence
+        self._tail: Array = np.empty(0, dtype=np.int32)  # the last tokens of a split sequence
         self._state: State = None  # or the model's state after it
 
     def push(self, ids: Array, documents: Iterable[int] | None = None) -> Array:
@@ -75,7 +75,7 @@ class ScoreStream:
         return logp
 
     def _by_context(self, ids: Array) -> Array:
-        """Score in one pass; a cut sequence needs no more than its last n-1 tokens."""
+        """Score in one pass; a split sequence needs no more than its last n-1 tokens."""
         joined = np.concatenate([self._tail, ids]) if len(self._tail) else ids
         logp = as_numpy(self._packed(joined))[len(self._tail) :]
         last = max(int(_last_start(joined)), len(joined) - (self._context or 0))
@@ -96,9 +96,9 @@ class ScoreStream:
         return logp
 
     def _by_state(self, ids: Array, ends: bool = True) -> Array:
-        """Score whole rows in one pass or in batches, and the two cut ones, at most, with their state.
+        """Score whole rows in one pass or in batches, and the at most two split ones with their state.
 
-        ``ends``: an END at the end of the piece ends a row; else the row may go on.
+        ``ends``: an END at the end of the piece ends a row; else the row may continue.
         """
         starts = np.flatnonzero(ids == START)
         first = int(starts[0]) if len(starts) else len(ids)

@@ -1,7 +1,7 @@
-"""How surprising each word of a sentence is, -log2 p, for models that cut text in different ways.
+"""How surprising each word of a sentence is, -log2 p, for models with different tokenizers.
 
-The surprise of a word is the sum over its tokens, so that letters, pieces and words stand in one table; an
-unknown word also costs its spelling, as in bits per byte.
+The surprise of a word is the sum over its tokens, so that models of letters, subwords and words share a
+table; an unknown word also costs its spelling, as in bits per byte.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONG_WORD = 14  # letters; where words are longer on average, spaces do not div
 
 
 def units(text: str) -> list[str]:
-    """Split into white-space words; single characters where a script writes no spaces."""
+    """Split into whitespace words; single characters where a script writes no spaces."""
     words = _words(text)
     if not words or sum(map(len, words)) / len(words) <= _LONG_WORD:
         return words
@@ -64,7 +64,7 @@ def _tokens(model: LanguageModel, tokenizer: Tokenizer, text: str) -> list[tuple
 
 
 def _places(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[tuple[int, int]]:
-    """Find the letters that each token writes, without white space; a cut character is its last token's."""
+    """Find the letters that each token writes, without whitespace; a split character is its last token's."""
     words = _words(text)
     if len(words) == len(ids):
         ends = list(accumulate(map(_letters, words), initial=0))
@@ -79,7 +79,7 @@ def _places(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[tuple[i
         else:
             waiting.append(index)
             after = known + _letters(tokenizer.decode(waiting).rstrip("\ufffd"))
-        places.append((before, max(after, before + 1)))  # white space belongs to what follows
+        places.append((before, max(after, before + 1)))  # whitespace belongs to what follows
         before = after
     return places
 

@@ -1,1 +1,1 @@
-"""ARPA files, the common language of n-gram programs."""
+"""ARPA files, the common format of n-gram programs."""

@@ -1,4 +1,4 @@
-r"""ARPA files, the common language of n-gram programs: read and written, plain or gzipped.
+r"""ARPA files, the common format of n-gram programs: read and written, plain or gzipped.
 
 [XMU "n-gram language models"]; the format is Doug Paul's (MIT Lincoln Laboratory, 1992) as SRILM and KenLM
 use it. What KenLM writes we read, and what we write KenLM reads, to 1e-5 in log10 p.
@@ -59,10 +59,10 @@ class ArpaModel:
 def read_arpa(
     path: Path, missing_context: Literal["error", "insert"] = "error", plain: bool | None = None
 ) -> ArpaModel:
-    """Read ``.arpa`` or ``.arpa.gz`` (known by its first bytes); a fault is a `FormatError` with its line.
+    """Read ``.arpa`` or ``.arpa.gz`` (known by its first bytes); an error is a `FormatError` with its line.
 
-    N-grams may stand in any order. A missing suffix, as SRILM's pruning leaves it, is put back with the
-    probability that backing off gives it; a missing context is an error as in KenLM, or is put back too
+    N-grams may stand in any order. A missing suffix, as SRILM's pruning leaves it, is restored with its
+    backed-off probability; a missing context is an error as in KenLM, or is restored too
     (``missing_context="insert"``). ``plain`` forces the plain or the compiled path (default: by size).
     """
     source = open_source(path)
@@ -87,7 +87,7 @@ def read_arpa(
 def write_arpa(
     path: Path, trie: Trie, words: Vocabulary | Iterable[str], plain: bool | None = None
 ) -> list[Note]:
-    """Write a model as ``.arpa``, or gzipped if the name ends in ``.gz``; the file appears when it is whole.
+    """Write a model as ``.arpa``, or gzipped if the name ends in ``.gz``; the file appears when complete.
 
     ``words`` are those with the ids 3, 4, …, as they stand in texts. ``plain`` forces the plain or the
     compiled path (default: by size); both write the same bytes. The notes say what a reader should know.
@@ -119,8 +119,8 @@ def _shown_words(words: Vocabulary | Iterable[str]) -> bytes:
     if _SPACE.search(joined) or joined.count("\n") != len(listed) or "\n\n" in "\n" + joined:
         bad = next(word for word in listed if not word or "\n" in word or _SPACE.search(word))
         raise FormatError(
-            f"the token {bad!r} cannot be a word of an ARPA file, where white space parts words; only models "
-            "of tokens without white space, such as 'words', can be written"
+            f"the token {bad!r} cannot be a word of an ARPA file, where whitespace separates words; only "
+            "models of tokens without whitespace, such as 'words', can be written"
         )
     return "".join(name + "\n" for name in SPECIALS).encode() + joined.encode("utf-8")
 

@@ -1,7 +1,7 @@
 """Compiled ARPA lines: formatting n-grams from the trie, and parsing them back.
 
 "ARPA lines emitted from the trie path" instead of one string operation per word. Each kernel works on a
-range and releases the GIL, so threads share the work; the plain twins are in `arpa_lines`.
+range and releases the GIL, so threads share the work; the plain versions are in `arpa.lines`.
 """
 
 # mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
@@ -54,7 +54,7 @@ def _copy(out, at, source, start, size):
 
 @njit(cache=True, nogil=True, inline="always")
 def _put_number(out, at, number, pairs):
-    """A fixed-point number with seven decimals, below 100; zero is the single digit 0."""
+    """Write a fixed-point number with seven decimals, below 100; zero is the single digit 0."""
     if number == 0:
         out[at] = _ZERO
         return at + U64(1)
@@ -88,11 +88,11 @@ def _put_number(out, at, number, pairs):
 
 @njit(cache=True, nogil=True)
 def format_lines(out, numbers, backoffs, words, parents, prefixes, arena, offsets, pairs, prefix):
-    """The lines of neighbouring n-grams; returns how many bytes of ``out`` they took.
+    """Write the lines of neighbouring n-grams and return how many bytes of ``out`` they took.
 
     ``parents``: where the n-grams of each prefix start; ``prefixes``: the words of each prefix, one row each;
     ``prefix``: room for the longest one. ``backoffs`` is empty at the highest order. All sizes and ids were
-    checked by `arpa_writer`; indices are unsigned because that spares a test for negative ones each time.
+    checked by `arpa.writer`; indices are unsigned because that spares a test for negative ones each time.
     """
     depth = prefixes.shape[1]
     ends = np.zeros(depth + 1, np.uint64)
@@ -167,7 +167,7 @@ def _find(data, start, stop, arena, offsets, table):
 
 @njit(cache=True, nogil=True, inline="always")
 def _same(data, one, other, size):
-    """Whether two pieces of the text are equal."""
+    """Tell whether two pieces of the text are equal."""
     for b in range(size):  # noqa: SIM110 - a compiled loop
         if data[one + b] != data[other + b]:
             return False
@@ -176,7 +176,7 @@ def _same(data, one, other, size):
 
 @njit(cache=True, nogil=True)
 def _number(data, start, stop, powers):
-    """The decimal number in a field, and whether it is one. ``powers``: 10 to the power of 0 … 18."""
+    """Parse the decimal number in a field; return also whether it is one. ``powers``: 10^0 … 10^18."""
     at, negative = start, False
     if at < stop and (data[at] == _MINUS or data[at] == _PLUS):
         negative = data[at] == _MINUS
@@ -213,11 +213,11 @@ def _number(data, start, stop, powers):
 
 @njit(cache=True, nogil=True)
 def parse_lines(data, start, end, highest, arena, offsets, table, powers, rows, probs, backoffs):
-    """Parse n-gram lines into arrays that have a place for each; returns -1, or the byte of a bad line.
+    """Parse n-gram lines into arrays that have a place for each; return -1, or the byte of a bad line.
 
-    A word that stands at the same place as in the line before is not looked up again: in sorted files, from
-    first to last word or from last to first, most are. What is wrong with a bad line is not said here:
-    `arpa_lines.parse_line` and its caller do that.
+    A word at the same place as in the line before is not looked up again: in sorted files, from first to
+    last word or from last to first, most are. What is wrong with a bad line is reported by
+    `arpa.lines.parse_line` and its caller.
     """
     n = rows.shape[1]
     before = np.zeros(n, np.uint64)  # where the words of the line before are
@@ -272,7 +272,7 @@ def parse_lines(data, start, end, highest, arena, offsets, table, powers, rows, 
 
 @njit(cache=True, nogil=True)
 def count_lines(data, start, end):
-    """How many newlines there are in a range."""
+    """Count the newlines in a range."""
     total = 0
     for i in range(start, end):
         total += data[i] == _NEWLINE

@@ -1,4 +1,4 @@
-"""ARPA numbers and lines in plain Python: the twin of the compiled ones, and every message about a bad line.
+"""ARPA numbers and lines in plain Python: the equivalent of the compiled ones, and all errors of bad lines.
 
 One n-gram a line: ``log10 p TAB w1 … wn [TAB log10 backoff]``. (Doug Paul's format of 1992, as SRILM and
 KenLM write it.)
@@ -53,7 +53,7 @@ def show_lines(
     prefixes: Array,
     names: Sequence[bytes],
 ) -> Iterator[bytes]:
-    """Yield the lines of neighbouring n-grams; the arguments are those of `arpa_kernels.format_lines`."""
+    """Yield the lines of neighbouring n-grams; the arguments are those of `arpa.kernels.format_lines`."""
     shown = map(show_number, numbers.tolist())
     weights = (
         [b""] * len(numbers) if backoffs is None else [b"\t" + show_number(b) for b in backoffs.tolist()]

@@ -46,7 +46,7 @@ def read_words(source: ArpaFile) -> Unigrams:
     for row, (probability, (word,), backoff) in enumerate(_parsed(lines, 1, highest, source.path, first)):
         if word in index:
             before = first + _row_of(lines, word)
-            message = f"the word {shown(word)} stood in line {before} already; keep one"
+            message = f"the word {shown(word)} is in line {before} already; keep one"
             raise FormatError(message, source.path, first + row)
         special = _SPECIAL_IDS.get(word)
         if special is not None:
@@ -89,7 +89,7 @@ def _check_names(names: list[bytes], lines: list[bytes], source: ArpaFile, first
             if any(byte in joined for byte in _NOT_IN_WORDS)
             else None
         )
-        why = "holds a control character that no text can hold within a word"
+        why = "contains a control character, which cannot stand within a word"
     except UnicodeDecodeError as error:
         bad = names[joined.count(b"\n", 0, error.start)]
         why = "is not UTF-8; if the file is Latin-1, convert it with: iconv -f latin1 -t utf8"
@@ -128,7 +128,7 @@ def _powers(logs: list[float]) -> Array:
 def _parsed(
     lines: list[bytes], n: int, highest: bool, path: str, first: int
 ) -> Iterator[tuple[float, list[bytes], float]]:
-    """Call `parse_line` for each; a line in the usual form takes a shorter way."""
+    """Call `parse_line` for each; a line in the usual form is parsed faster."""
     for line, text in enumerate(lines, start=first):
         fields = text.split()
         try:

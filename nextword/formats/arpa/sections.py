@@ -1,6 +1,6 @@
 r"""Where things are in an ARPA file: its counts, its sections, ``\end\``; and what it may be instead.
 
-Counts are held against the bytes that are there before anything is allocated. The messages follow KenLM's,
+Counts are compared with the bytes that follow before anything is allocated. The messages follow KenLM's,
 which name the likely cause.
 """
 
@@ -58,7 +58,7 @@ def open_source(path: str | os.PathLike[str]) -> ArpaFile:
     name = os.fspath(path)
     data = _bytes_of(name)
     if not len(data):
-        raise FormatError("the file is empty; it was probably never written to the end", name)
+        raise FormatError("the file is empty; it was probably never finished", name)
     return ArpaFile(name, data, _sections(data, name))
 
 
@@ -108,7 +108,7 @@ def _sections(data: Data, path: str) -> tuple[Section, ...]:
     rest = data[start : start + 1000].strip(_BLANKS)
     if rest:
         raise FormatError(
-            f"{shown(rest)} stands after \\end\\, where the file should end; cut it off, or write it again",
+            f"{shown(rest)} comes after \\end\\, where the file should end; cut it off, or write it again",
             path,
             _line(data, start) + 1,
         )
@@ -201,7 +201,7 @@ def _line(data: Data, offset: int) -> int:
 
 
 def _not_arpa(head: bytes, path: str) -> FormatError:
-    r"""Tell what a file without ``\data\`` probably is."""
+    r"""Return what a file without ``\data\`` probably is."""
     start = head.lstrip(_BLANKS)[:200]
     lower = start.lower()
     if start.startswith(b"mmap lm http://kheafield.com/code"):
@@ -217,7 +217,7 @@ def _not_arpa(head: bytes, path: str) -> FormatError:
     elif head.startswith((b"\xff\xfe", b"\xfe\xff")):
         what = "this looks like UTF-16 text; convert it to UTF-8"
     elif b"\\data\\" in head:
-        what = "'\\data\\' must stand on a line of its own"
+        what = "'\\data\\' must be on a line of its own"
     else:
         what = f"an ARPA file begins with the line '\\data\\', but this one with {shown(start[:40])}"
     return FormatError(what, path, 1)

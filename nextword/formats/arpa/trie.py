@@ -1,6 +1,6 @@
-"""From n-grams in any order to a sorted trie; what a pruned file leaves out is put back in.
+"""From n-grams in any order to a sorted trie; what a pruned file leaves out is restored.
 
-A trie needs the prefix of every n-gram, and quick scoring its suffix too. Programs that prune may leave a
+A trie needs the prefix of every n-gram, and fast scoring its suffix too. Programs that prune may leave a
 suffix out (SRILM) or even a prefix: such n-grams are added with the probability that backing off gives them,
 so that no probability changes.
 """
@@ -58,7 +58,7 @@ class MissingContextError(Exception):
 
 @dataclass(frozen=True)
 class _Links:
-    """How the sorted n-grams of one order hang on those of the order below; -1: not there."""
+    """How the sorted n-grams of one order are linked to those of the order below; -1: not there."""
 
     parents: Array  # the node of each prefix
     suffixes: Array  # the node of each n-gram without its first word
@@ -69,7 +69,7 @@ class _Links:
 
     @property
     def whole(self) -> bool:
-        """Nothing is missing."""
+        """Whether nothing is missing."""
         return not self.missing_prefix and not self.missing_suffix
 
 

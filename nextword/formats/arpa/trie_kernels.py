@@ -1,7 +1,7 @@
-"""Compiled sorting and linking of n-grams: what `arpa_trie` does with NumPy for small files.
+"""Compiled sorting and linking of n-grams: what `arpa.trie` does with NumPy for small files.
 
 Sort, then walk: once both orders are sorted, each prefix is found by one pass along the two, and each suffix
-among the extensions of its prefix's own suffix. The plain twins are in `arpa_trie`.
+among the extensions of its prefix's own suffix. The plain versions are in `arpa.trie`.
 """
 
 # mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
@@ -14,7 +14,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def pack(rows, bits, first, last, keys):
-    """The words ``first … last-1`` of each row as one number."""
+    """Pack the words ``first … last-1`` of each row into one number."""
     for i in range(len(rows)):
         key = np.uint64(0)
         for k in range(first, last):
@@ -24,7 +24,7 @@ def pack(rows, bits, first, last, keys):
 
 @njit(cache=True, nogil=True)
 def ascending(rows):
-    """Whether the rows are sorted by their words from first to last; our own files are."""
+    """Tell whether the rows are sorted by their words from first to last; our own files are."""
     for i in range(1, len(rows)):
         for k in range(rows.shape[1]):
             if rows[i - 1, k] != rows[i, k]:
@@ -36,7 +36,7 @@ def ascending(rows):
 
 @njit(cache=True, nogil=True)
 def sort_runs(high, low, order):
-    """Within runs of equal ``high`` keys, sort ``low`` and move ``order`` with it."""
+    """Sort ``low`` within runs of equal ``high`` keys, and move ``order`` with it."""
     start = 0
     while start < len(order):
         stop = start + 1
@@ -76,9 +76,9 @@ def _sink(low, order, start, top, size):
 
 @njit(cache=True, nogil=True)
 def link(rows, above_rows, children, parents):
-    """One walk along both sorted lists: where the extensions of each shorter n-gram start.
+    """Walk once along both sorted lists and find where the extensions of each shorter n-gram start.
 
-    ``parents`` gets the node of each n-gram's prefix, or -1. Returns how many have none, and the first place
+    ``parents`` gets the node of each n-gram's prefix, or -1. Return how many have none, and the first place
     that equals its neighbour, or -1.
     """
     n = rows.shape[1]
@@ -116,9 +116,9 @@ def link(rows, above_rows, children, parents):
 
 @njit(cache=True, nogil=True)
 def suffixes(words, parents, parent_suffix, children, above_words, found):
-    """The node of each n-gram without its first word, or -1: a child of its prefix's own suffix.
+    """Find the node of each n-gram without its first word, or -1: a child of its prefix's own suffix.
 
-    ``children`` and ``above_words``: the trie one level up. Returns how many are missing.
+    ``children`` and ``above_words``: the trie one level up. Return how many are missing.
     """
     missing, before, place = 0, -1, 0
     for i in range(len(words)):
@@ -129,7 +129,7 @@ def suffixes(words, parents, parent_suffix, children, above_words, found):
             continue
         low, high = np.int64(children[suffix]), np.int64(children[suffix + 1])
         if parents[i] == before:
-            low = max(low, place)  # words of one prefix ascend: go on where the last one was
+            low = max(low, place)  # words of one prefix ascend: continue where the last one was
         before = parents[i]
         stop = high
         while low < high:

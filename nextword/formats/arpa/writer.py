@@ -22,7 +22,7 @@ from nextword.store.disk import translate, write_all
 from nextword.system.atomic import writing
 
 Array = np.ndarray[Any, np.dtype[Any]]
-SMALL = 200_000  # so many n-grams are written in plain Python, which needs no compiled kernel
+SMALL = 200_000  # up to this many n-grams are written in plain Python, without compiled kernels
 _SLICE = 100_000  # n-grams that one thread formats at a time
 _GENEROUS = 2_000
 _EXTRA = 32  # bytes of a line besides its words: two numbers, two tabs, a newline
@@ -145,7 +145,7 @@ def _compiled_formatter(joined: bytes) -> Formatter:
     lengths, unsigned = np.diff(offsets), offsets.astype(np.uint64)
     pairs = np.frombuffer(b"".join(b"%02d" % i for i in range(100)), dtype=np.uint8)
     none = np.empty(0, dtype=np.int32)
-    spare: deque[Array] = deque()  # buffers are used again: fresh memory costs more than formatting
+    spare: deque[Array] = deque()  # reused buffers: fresh memory costs more than formatting
 
     def show(part: NgramSlice) -> tuple[memoryview, Done]:
         need, longest = _room(part, lengths, int(lengths.max()))
@@ -196,7 +196,7 @@ def _write_gzip(descriptor: int, pieces: Iterator[tuple[memoryview, bytes, Done]
 
 @contextmanager
 def _replaced(path: Path) -> Iterator[int]:
-    """Open a new file that takes its place when it is whole; errors of the system are sentences.
+    """Open a new file that takes its place when it is complete; errors of the system become sentences.
 
     There is no fsync: an export can be made again from its run.
     """

@@ -3,7 +3,7 @@
 The trie on disk opens instantly and is searched by bisection; scoring many millions of tokens is faster
 with an index in memory. An entry of 16 bytes holds the context (its place in the table of the level
 below), the token, the probability and the backoff weight, so that a lookup touches one cache line.
-The plain twin is `NgramModel.explain_packed`; a test compares them.
+The plain version is `NgramModel.explain_packed`; a test compares them.
 """
 
 from __future__ import annotations

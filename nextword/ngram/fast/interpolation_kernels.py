@@ -1,6 +1,6 @@
 """Compiled smoothing: the mass each context gives up, and the shorter context mixed in.
 
-The plain twin is `smoothing.interpolated`; a test compares them.
+The plain version is `smoothing.interpolated`; a test compares them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Positions are put into buckets by their first token; each bucket is sorted by the tokens that follow.
 Then n-grams of every order are runs of neighbours, and one pass writes the trie, the counts and
-the number of distinct left neighbours. The plain twin is `counts.count`; a test compares them.
+the number of distinct left neighbours. The plain version is `counts.count`; a test compares them.
 
 Every kernel works on a range of tokens and releases the GIL, so threads share the work.
 """

@@ -1,7 +1,7 @@
 """Compiled scoring of long streams: blocks of tokens pass through the trie level by level.
 
 Within a level no token waits for another, so the searches of a block overlap in memory. The plain
-twin is `NgramModel.explain_packed`; a test compares them. Every offset read from a file is checked
+version is `NgramModel.explain_packed`; a test compares them. Every offset read from a file is checked
 against its array before use.
 """
 

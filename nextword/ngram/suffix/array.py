@@ -3,7 +3,7 @@
 All places of a phrase are neighbours there, so that a phrase of any length is an interval, found by
 bisection (Manber and Myers 1993), and so are its continuations: the unbounded n-gram (Liu et al. 2024,
 "Infini-gram"). This file has the arrays, the plain construction and the plain searches; `suffix.kernels`
-and `suffix.search` are the compiled twins. [MAUSAM "external memory"]
+and `suffix.search` are the compiled versions. [MAUSAM "external memory"]
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Positions are put into buckets by their first token and each bucket is sorted by
 a time, as in `kernels`; what is still equal after many tokens (copied documents) is sorted by the ranks of
 the suffixes further on (Larsson and Sadakane 1999), so that copies cannot make the work quadratic.
 A suffix ends at END; suffixes that are equal up to there are in text order.
-The plain twin is `suffix.array.sort_plain`; a test compares them.
+The plain version is `suffix.array.sort_plain`; a test compares them.
 """
 
 from __future__ import annotations

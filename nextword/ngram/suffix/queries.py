@@ -1,7 +1,7 @@
 """Compiled walks along a stream of tokens: longest matches, counts and probabilities.
 
 A stream is searched block by block and length by length: within one length no token waits for another.
-Only matches longer than the levels are followed token by token. The plain twin is `suffix.walk`; a test
+Only matches longer than the levels are followed token by token. The plain version is `suffix.walk`; a test
 compares them. Every place read from a file is checked against the text before use.
 """
 

@@ -1,6 +1,6 @@
 """Compiled searches in a suffix array: many intervals are narrowed at once, so that cache misses overlap.
 
-The plain twin is `suffix.array.SuffixArray.extend`; a test compares them. Every place read from a file is
+The plain version is `suffix.array.SuffixArray.extend`; a test compares them. Every place read from a file is
 checked against the text before use.
 """
 

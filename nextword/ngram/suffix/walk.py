@@ -1,7 +1,7 @@
 """A batch of tokens through a suffix array, in plain NumPy: longest matches, counts and probabilities.
 
 All rows and places of the batch go through one context length at a time; only matches longer than the
-levels are followed token by token. The twin of `suffix.queries.walk`.
+levels are followed token by token. The plain version of `suffix.queries.walk`.
 """
 
 from __future__ import annotations

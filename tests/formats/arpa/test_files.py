@@ -415,7 +415,7 @@ FAULTS = {
         r":16: there is an empty line",
     ),
     "twice": (GOOD.replace("-0.8\tb a", "-0.8\ta b"), r":18: the 2-gram 'a b' is in line 16 already"),
-    "word twice": (GOOD.replace("-0.7\tb", "-0.7\ta"), r":12: the word 'a' stood in line 11 already"),
+    "word twice": (GOOD.replace("-0.7\tb", "-0.7\ta"), r":12: the word 'a' is in line 11 already"),
     "missing context": (
         GOOD.replace("<s> a b", "b b a"),
         r":22: the 3-gram 'b b a' has a context that is not",
@@ -426,7 +426,7 @@ FAULTS = {
         r"the file stops before '\\2-grams:'|was found where",
     ),
     "section twice": (GOOD.replace("\\3-grams:", "\\2-grams:"), r"the file stops before|was found where"),
-    "after the end": (GOOD + "more\n", r":26: 'more' stands after"),
+    "after the end": (GOOD + "more\n", r":26: 'more' comes after"),
     "kenlm binary": ("mmap lm http://kheafield.com/code format version 5\n\0", r":1: this is a KenLM binary"),
     "iARPA": ("iARPA\n" + GOOD.replace("\\data\\", "data"), r":1: this is an IRSTLM iARPA file"),
     "irstlm binary": ("blmt 3 1\n", r":1: this is an IRSTLM binary"),
@@ -436,9 +436,9 @@ FAULTS = {
         "once upon a time\n",
         r":1: an ARPA file begins with the line '\\data\\', but this one with 'once upon",
     ),
-    "data within a line": ("x \\data\\ y\n", r":1: '\\data\\' must stand on a line of its own"),
+    "data within a line": ("x \\data\\ y\n", r":1: '\\data\\' must be on a line of its own"),
     "empty": ("", r": the file is empty"),
-    "nul in a word": (GOOD.replace("\tb\t", "\tb\0\t"), r":12: the word 'b\\x00' holds a control character"),
+    "nul in a word": (GOOD.replace("\tb\t", "\tb\0\t"), r":12: the word 'b\\x00' contains a control"),
 }
 
 
