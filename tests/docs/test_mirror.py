@@ -5,7 +5,8 @@ A file of tests about several modules together has a name of its own, in the fol
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
+
 from places import ROOT
 
 # Other programs, the lectures, what tests share, and documents have no folder in the package.
@@ -26,15 +27,17 @@ def folders_of(stem: str) -> set[str]:
     return {path.relative_to(PACKAGE).as_posix() for path in found}
 
 
-@pytest.mark.parametrize("folder", sorted({path.parent.as_posix() for path in TESTS}))
-def test_folder_of_tests_is_a_folder_of_the_package(folder: str) -> None:
-    assert (PACKAGE / folder / "__init__.py").is_file()
+def test_folder_of_tests_is_a_folder_of_the_package() -> None:
+    folders = {path.parent.as_posix() for path in TESTS}
+    assert [name for name in sorted(folders) if not (PACKAGE / name / "__init__.py").is_file()] == []
 
 
-@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.as_posix())
-def test_file_with_the_name_of_a_module_is_in_its_folder(path) -> None:
-    folders = folders_of(path.stem.removeprefix("test_"))
-    assert not folders or path.parent.as_posix() in folders
+def test_file_with_the_name_of_a_module_is_in_its_folder() -> None:
+    where = {path.as_posix(): folders_of(path.stem.removeprefix("test_")) for path in TESTS}
+    wrong = {path: found for path, found in where.items() if found and str(Path(path).parent) not in found}
+    assert not wrong, "\n".join(
+        f"tests/{path}: a module of this name is in {found}" for path, found in wrong.items()
+    )
 
 
 def test_names_are_found_in_folders_within_folders() -> None:
