@@ -41,6 +41,7 @@ _PUBLIC = {
     "list_data": "nextword.api.data",
     "load": "nextword.api.run",
     "mix": "nextword.api.mix",
+    "predict": "nextword.api.predict",
     "rescore": "nextword.api.rescore",
     "score": "nextword.api.score",
     "train": "nextword.api.train",
@@ -69,6 +70,7 @@ __all__ = [
     "list_data",
     "load",
     "mix",
+    "predict",
     "rescore",
     "score",
     "train",
@@ -89,6 +91,7 @@ if TYPE_CHECKING:
     from nextword.api.inspect import inspect
     from nextword.api.lab import lab
     from nextword.api.mix import mix
+    from nextword.api.predict import predict
     from nextword.api.rescore import rescore
     from nextword.api.results import Next, Score, Text, Token
     from nextword.api.run import Run, load

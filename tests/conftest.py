@@ -112,3 +112,14 @@ def meetings(tmp_path: Path) -> Source:
     path = tmp_path / "text.txt"
     path.write_text(MEETING * 40)
     return Source.for_training([path], DataSettings())
+
+
+@pytest.fixture
+def outside(monkeypatch):
+    """Install the task of another package: its entry points are found on the path."""
+    from nextword.core import catalog
+
+    monkeypatch.syspath_prepend(str(Path(__file__).parent / "support" / "outside"))
+    catalog._plugins.cache_clear()
+    yield
+    catalog._plugins.cache_clear()

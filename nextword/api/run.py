@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from nextword.runs import saved
 from nextword.store.writing import new_run
 
 if TYPE_CHECKING:
+    from nextword.core.task import Prediction
     from nextword.evaluation.lm.report import Report
     from nextword.probe.result import ProbeResult
 
@@ -46,6 +47,12 @@ class Run(Opened):
     def stream(self, prompt: str = "", **settings: Any) -> Iterator[str]:
         """Generate piece by piece, as the tokens are chosen."""
         return generate.stream(self, prompt, generate.settings(settings))
+
+    def predict(self, inputs: str | Iterable[str]) -> list[Prediction]:
+        """Predict labels, tags or translations of inputs, by the task of the run."""
+        from nextword.api import predict as predicting
+
+        return predicting.predict(self, inputs)
 
     def evaluate(
         self,

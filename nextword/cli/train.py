@@ -61,6 +61,6 @@ def train(
     else:
         show.result(run.place)
     show.note(f"saved {run.describe()} in {run.place}")
-    show.next_command(run.settings.find_task().after(run.place))
+    show.next_command(run.settings.find_task().after(run.settings, run.place))
     if run.facts.training.get("stopped") == "SIGINT":
         raise typer.Exit(130)

@@ -311,7 +311,7 @@ class Task(Protocol):
         """Return what the summary of a run says about the vocabularies."""
         return {}
 
-    def after(self, place: str) -> str:
+    def after(self, settings: RunSettings, place: str) -> str:
         """Return the command that one would naturally run after training."""
         return f"nextword predict {place} FILE"
 

@@ -276,8 +276,10 @@ class LanguageModelling(Task):
         """Return name and size of the tokenizer."""
         return {"tokenizer": vocabulary.name, "vocabulary": vocabulary.vocab_size}
 
-    def after(self, place: str) -> str:
-        """Return the command to continue with: look at what the model writes."""
+    def after(self, settings: RunSettings, place: str) -> str:
+        """Return the command to continue with: look at what the model writes, if it can write."""
+        if settings.data.direction == "backward":
+            return f"nextword eval {place} FILE"
         return f'nextword generate {place} --prompt "the"'
 
     def usage(self) -> Sequence[str]:

@@ -19,13 +19,7 @@ OUTSIDE = SUPPORT / "outside"
 LINES = "".join(f"{'ab' * (n % 5 + 1)}c\tearly\n{'xyz' * (n % 4 + 1)}w\tlate\n" for n in range(60))
 
 
-@pytest.fixture(autouse=True)
-def installed(monkeypatch):
-    """As if the package were installed: its entry points are found on the path."""
-    monkeypatch.syspath_prepend(str(OUTSIDE))
-    catalog._plugins.cache_clear()
-    yield
-    catalog._plugins.cache_clear()
+pytestmark = pytest.mark.usefixtures("outside")
 
 
 @pytest.fixture
@@ -73,13 +67,6 @@ def test_verbs_of_language_models_refuse_it_in_one_sentence(lines, capsys):
     nextword.train(lines, model="letter-counts", out="run")
     assert main.run(["score", "run", lines]) == 1
     assert "'run' is a sorter, and this needs a language model" in capsys.readouterr().err
-
-
-def test_a_language_model_has_nothing_to_predict(tmp_path, capsys):
-    (tmp_path / "t.txt").write_text("the cat sat\n" * 20)
-    nextword.train(tmp_path / "t.txt", model="ngram", out=tmp_path / "run")
-    assert main.run(["predict", str(tmp_path / "run"), str(tmp_path / "t.txt")]) == 1
-    assert "continue a text with: nextword generate" in capsys.readouterr().err
 
 
 def test_a_model_of_another_task_is_refused(lines, capsys):
