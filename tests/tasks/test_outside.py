@@ -83,7 +83,7 @@ def test_mistakes_in_a_file_name_its_line(lines, capsys):
 
 
 def test_a_killed_training_resumes_to_the_same_weights(lines):
-    sets = {"train.steps": 4000, "train.save_every": 50, "train.precision": "fp32", "train.threads": 1}
+    sets = {"train.steps": 1500, "train.save_every": 300, "train.precision": "fp32", "train.threads": 1}
     nextword.train(lines, model="letter-sums", set=sets, out="whole")
     words = [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
     command = [sys.executable, "-m", "nextword", "train", lines, "--model", "letter-sums", "--out", "cut"]
