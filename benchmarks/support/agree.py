@@ -54,7 +54,7 @@ def plain_losses(task: Task, model: nn.Module, job: Any, steps: int) -> list[flo
     optimizer = torch.optim.AdamW(weights, lr=job.settings.rate, betas=job.settings.betas, weight_decay=0)
     hidden = tuple(torch.zeros(task.layers, task.batch, task.width) for _ in range(2))
     losses: list[float] = []
-    for _, _, batch in loop.walk_batches(job.batches, 0, 0):
+    for _, _, batch in loop.iterate_batches(job.batches, 0, 0):
         if len(losses) == steps:
             break
         x, y = torch.from_numpy(batch.inputs_BT), torch.from_numpy(batch.targets_BT)

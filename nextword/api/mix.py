@@ -29,8 +29,8 @@ from nextword.store.names import default_name, mark_latest
 from nextword.store.reading import RunFolder
 from nextword.store.writing import check_target, new_run, real_path
 from nextword.tasks import lm
-from nextword.training.mixtures.memories import Joined, Joining, Wanted
-from nextword.training.mixtures.weights import HeldOut
+from nextword.training.mixtures.memories import MemoryRequest, MemoryTuner, MixtureMember
+from nextword.training.mixtures.weights import TuningText
 
 
 def mix(
@@ -81,10 +81,10 @@ class MemoryOptions:
         given = {"cache": self.cache, "recent": self.recent, "neighbours": self.neighbours}
         return [name for name, value in given.items() if value is not None]
 
-    def wanted(self, run: Run, source: Source | None) -> Wanted:
+    def wanted(self, run: Run, source: Source | None) -> MemoryRequest:
         """Encode the text of the neighbours."""
         text = None if source is None else _encoded(run.tokenizer, source)
-        return Wanted(self.cache, self.recent, text, self.sets)
+        return MemoryRequest(self.cache, self.recent, text, self.sets)
 
 
 def mixing(
@@ -127,52 +127,52 @@ def mixing(
 
 
 def _joined(
-    runs: Sequence[Run], text: HeldOut, scratch: Path, wanted: Wanted
-) -> Generator[Event, None, list[Joined]]:
+    runs: Sequence[Run], text: TuningText, scratch: Path, wanted: MemoryRequest
+) -> Generator[Event, None, list[MixtureMember]]:
     """Collect every member with its log p of every held-out token."""
-    joined: list[Joined] = []
+    joined: list[MixtureMember] = []
     for run in runs:
         joined += _members(run, len(joined))
-    joining = Joining(joined, text, runs[0].tokenizer, scratch)
+    tuner = MemoryTuner(joined, text, runs[0].tokenizer, scratch)
     looked_into = {each.of - 1 for each in joined if each.of}
     if wanted.cache is not None or wanted.neighbours is not None:
-        looked_into |= set(joining.networks[:1])
+        looked_into |= set(tuner.networks[:1])
     yield Stage("tune", len(joined), "models")
     for at, each in enumerate(joined):
         if at in looked_into:
-            yield from joining.features(at)
+            yield from tuner.features(at)
         elif not each.of:
             each.logp_T = _logp(each.member, text)
     for each in joined:
         if each.of and isinstance(each.member, Attached):
-            each.logp_T = yield from joining.recall(each.of - 1, each.member)
-    yield from joining.add(wanted)
+            each.logp_T = yield from tuner.recall(each.of - 1, each.member)
+    yield from tuner.add(wanted)
     for each in joined:
-        each.logp_T = each.logp_T[: joining.words]
+        each.logp_T = each.logp_T[: tuner.tokens]
     return joined
 
 
-def _members(run: Run, before: int) -> list[Joined]:
+def _members(run: Run, before: int) -> list[MixtureMember]:
     """List a run as a member, or the members of a mixture; ``before``: how many members come before them."""
     folder, nothing = _folder(run), np.zeros(0)
     if not isinstance(run.model, SavedMixture):
-        return [Joined(folder.path.name, run.model, folder, nothing)]
+        return [MixtureMember(folder.path.name, run.model, folder, nothing)]
     names: Any = run.settings.model
     found = []
     for name, member, part in zip(names.runs, run.model.members, run.model.parts, strict=True):
         if isinstance(member, Attached) and member.of is not None:
             member = Attached(member.memory, member.of + before, member.told)
-        found.append(Joined(name, member, part, nothing))
+        found.append(MixtureMember(name, member, part, nothing))
     return found
 
 
-def _logp(member: Member, text: HeldOut) -> Any:
+def _logp(member: Member, text: TuningText) -> Any:
     model = member.memory if isinstance(member, Attached) else member
     found = np.asarray(ScoreStream(model, carry=True).push(text.ids, text.documents), np.float64)
     return found[text.ids != START]
 
 
-def _weighed(joined: Sequence[Joined]) -> Generator[Event, None, dict[str, Any]]:
+def _weighed(joined: Sequence[MixtureMember]) -> Generator[Event, None, dict[str, Any]]:
     """Tune the weights by EM, and report what each member adds."""
     tuned = tune_weights([each.logp_T for each in joined])
     if tuned.dropped:
@@ -201,8 +201,8 @@ def _beside(target: Name) -> Path | None:
     return parent if parent.is_dir() else None
 
 
-def _encoded(tokenizer: Tokenizer, source: Source) -> HeldOut:
-    return HeldOut.of(list(tokenizer.encode_blocks(source.blocks())))
+def _encoded(tokenizer: Tokenizer, source: Source) -> TuningText:
+    return TuningText.of(list(tokenizer.encode_blocks(source.blocks())))
 
 
 def _folder(run: Run) -> RunFolder:

@@ -17,7 +17,7 @@ from nextword.core.errors import ConfigError
 from nextword.mixtures.mixture import MixtureSettings
 from nextword.ngram.model import NgramModel
 from nextword.runs import saved
-from nextword.runs.facts import Facts, brief
+from nextword.runs.facts import Facts, summarize
 from nextword.runs.saved import Trained
 from nextword.runs.settings import RunSettings
 from nextword.store.reading import open_run
@@ -122,7 +122,7 @@ class Opened:
         }
         if self.parameters is not None:
             values["parameters"] = self.parameters
-        return values | brief(self.metrics, f"valid_{task.decides}", task.higher)
+        return values | summarize(self.metrics, f"valid_{task.decides}", task.higher)
 
 
 def opened(run: Opened | Name) -> Opened:

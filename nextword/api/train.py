@@ -1,4 +1,4 @@
-"""``train``: what was asked becomes settings, the settings a run."""
+"""``train``: turn an order into settings, and train the run."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from nextword.store.names import default_name, mark_latest
 from nextword.store.writing import NewRun, check_target, new_run, tidy
 from nextword.system.launch import Launch, launched
 from nextword.system.signals import Stop
-from nextword.training import resume as resume_
+from nextword.training import resume as resuming
 from nextword.training.budget.clock import Clock
 from nextword.training.budget.estimate import estimate as estimate_training
-from nextword.training.budget.estimate import in_time
+from nextword.training.budget.estimate import warn_if_too_slow
 from nextword.training.checkpointing import Checkpointer
 from nextword.training.distributed import processes
 from nextword.training.distributed.ranks import Ranks
@@ -39,7 +39,7 @@ def train(
     resume: bool = False,
     **order: Any,
 ) -> Run:
-    """Train a model and return it; ``out`` keeps it in a folder, where ``resume`` goes on with it.
+    """Train a model and return it; ``out`` saves it in a folder, from which ``resume`` resumes it.
 
     Further keywords are those of the command line: tokenizer, valid, minutes, seed, task, recipe, device.
     """
@@ -47,13 +47,13 @@ def train(
     for name in order:
         if name not in known:
             raise ConfigError(catalog.unknown("argument", name, sorted(known), "of train"))
-    asked = Order(data=_names(data), model=model, sets=dict(set or {}), **order)
-    made: Run = finish(run(asked, out, resume=resume, overwrite=overwrite, keep=out is not None))
+    requested = Order(data=_names(data), model=model, sets=dict(set or {}), **order)
+    made: Run = finish(run(requested, out, resume=resume, overwrite=overwrite, keep=out is not None))
     return made
 
 
 def set_of_names() -> frozenset[str]:
-    """The keywords that `train` takes besides its own."""
+    """Return the keywords that `train` takes besides its own."""
     return frozenset(Order.__dataclass_fields__) - {"data", "model", "sets"}
 
 
@@ -66,21 +66,21 @@ def run(
     keep: bool = True,
     began: float | None = None,
 ) -> Iterator[Event]:
-    """Train as asked; the last event holds the run. ``keep=False`` leaves it in memory.
+    """Train as ordered; the last event holds the run. ``keep=False`` does not save it.
 
-    ``began``: the moment (of ``time.monotonic``) from which the minutes count; default: now. While a neural
-    model learns, Ctrl-C ends it after the current step, and what was learnt is the run. Where torchrun has
-    started several processes they train one model together; all but the first yield the end alone.
+    ``began``: the time (of ``time.monotonic``) from which the minutes count; default: now. While a neural
+    model trains, Ctrl-C stops it after the current step and saves the run. Processes that torchrun has
+    started train one model together; all but the first yield only the last event.
     """
     if resume and overwrite:
-        raise ConfigError("--resume and --overwrite exclude each other; --overwrite begins anew")
+        raise ConfigError("--resume and --overwrite cannot be combined; --overwrite starts over")
     launch = launched()
     ranks = Ranks()
     if launch.world > 1:
-        ranks = processes.meet(launch, settings_of(order)[0], order.device, resume)
-    with ranks.explaining():
+        ranks = processes.connect_ranks(launch, settings_of(order)[0], order.device, resume)
+    with ranks.reporting_failures():
         if launch.may_restart or launch.restarts:
-            resume, overwrite = processes.restart_options(launch, out, resume, overwrite, ranks)
+            resume, overwrite = processes.options_after_restart(launch, out, resume, overwrite, ranks)
         how = Start(resume, overwrite, keep, began, launch, ranks)
         for event in _run(order, out, how):
             if ranks.is_first or isinstance(event, Done):
@@ -90,7 +90,7 @@ def run(
 
 @dataclass(frozen=True)
 class Start:
-    """How a training starts: anew or from a checkpoint, kept or not, alone or with others."""
+    """How training starts: resumed or not, saved or not, in one process or several."""
 
     resume: bool
     overwrite: bool
@@ -102,11 +102,11 @@ class Start:
 
 def _run(order: Order, out: str | os.PathLike[str] | None, how: Start) -> Iterator[Event]:
     ranks = how.ranks
-    checkpoint = (yield from resume_.find_together(out, ranks)) if how.resume else None
-    order = order if checkpoint is None else resume_.completed(order, checkpoint)
+    checkpoint = (yield from resuming.find_checkpoint_together(out, ranks)) if how.resume else None
+    order = order if checkpoint is None else resuming.complete_order(order, checkpoint)
     settings, notes = settings_of(order)
     if ranks.world > 1:
-        processes.check(settings, ranks.world)
+        processes.check_family(settings, ranks.world)
     if checkpoint is None and out is not None and how.resume and os.path.isfile(os.path.join(out, MANIFEST)):
         yield Note(f"{os.fspath(out)} is finished; there is nothing to resume")
         if ranks.is_first:
@@ -114,23 +114,23 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: Start) -> Iterat
         yield Done(load(out))
         return
     yield from notes
-    asked = resume_.asked(order, settings, checkpoint)
+    packed = resuming.pack_order(order, settings, checkpoint)
     settings = (
         settings
         if checkpoint is None
-        else resume_.resumed_settings(checkpoint, settings, os.fspath(out or ""))
+        else resuming.resumed_settings(checkpoint, settings, os.fspath(out or ""))
     )
-    clock = resume_.clock_of(order, checkpoint, how.began)
+    clock = resuming.make_clock(order, checkpoint, how.began)
     examples = order.open(settings)
     if order.minutes is not None:
-        yield from in_time(order.minutes, settings, examples)
+        yield from warn_if_too_slow(order.minutes, settings, examples)
     with Stop() as stop:
         start = _start(order) if checkpoint is None else None
         conditions = Conditions(clock, stop, order.device, start, ranks=ranks)
-        if how.keep and not ranks.is_first:  # it writes nothing but its part of a checkpoint
+        if how.keep and not ranks.is_first:  # it writes only its part of a checkpoint
             nowhere = NewRun(Path(), Path(out or ""))
             checkpointer = Checkpointer(
-                nowhere, settings.find_task(), asked, checkpoint, clock, asked["minutes"], ranks
+                nowhere, settings.find_task(), packed, checkpoint, clock, packed["minutes"], ranks
             )
             conditions = replace(conditions, checkpointer=checkpointer)
         if not how.keep or not ranks.is_first:
@@ -142,9 +142,9 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: Start) -> Iterat
         check_target(target, how.overwrite, resumes)
         with new_run(target, overwrite=how.overwrite, resumes=resumes) as folder:
             if how.launch.may_restart:
-                processes.clear(folder, how.launch, how.overwrite)
+                processes.remove_old_checkpoints(folder, how.launch, how.overwrite)
             checkpointer = Checkpointer(
-                folder, settings.find_task(), asked, checkpoint, clock, asked["minutes"], ranks
+                folder, settings.find_task(), packed, checkpoint, clock, packed["minutes"], ranks
             )
             conditions = replace(conditions, checkpointer=checkpointer)
             for event in fit(settings, examples, folder, conditions):
@@ -157,12 +157,12 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: Start) -> Iterat
 
 
 def _start(order: Order) -> saved.Trained | None:
-    """The run whose weights the training begins with."""
+    """Load the run whose weights training starts from (``--from``)."""
     return None if order.source is None else saved.load(order.source)
 
 
 def estimate(order: Order) -> dict[str, Any]:
-    """Return what a training would take; nothing is trained."""
+    """Estimate what a training run would take; nothing is trained."""
     settings, _ = settings_of(order)
     conditions = Conditions(Clock.minutes(order.minutes), device=order.device)
     return estimate_training(settings, order.open(settings), conditions)

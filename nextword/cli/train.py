@@ -16,7 +16,7 @@ def train(
         typer.Argument(metavar="[DATA...]", help="Files, folders or corpora (default: sotu)."),
     ] = None,
     task: Annotated[
-        str | None, typer.Option(help="What is learned (default: lm, or the task of the model named).")
+        str | None, typer.Option(help="What to learn (default: lm, or the task of --model).")
     ] = None,
     model: Model = None,
     recipe: Annotated[str | None, typer.Option(metavar="FILE.toml", help="Settings from a file.")] = None,
@@ -28,14 +28,18 @@ def train(
     ] = None,
     tokenizer: TokenizerName = None,
     out: Annotated[
-        str | None, typer.Option(metavar="RUN", help="The run's folder (default: runs/…).")
+        str | None, typer.Option(metavar="RUN", help="Folder of the run (default: runs/…).")
     ] = None,
     minutes: Annotated[float | None, typer.Option(metavar="M", help="Time for the whole command.")] = None,
     sets: Sets = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of everything random.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Resume a run; a finished one stays.")] = False,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed.")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Resume an interrupted run; a finished one stays.")
+    ] = False,
     overwrite: Overwrite = False,
-    estimate: Annotated[bool, typer.Option("--estimate", help="Only estimate time and memory.")] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only estimate time, memory and disk space.")
+    ] = False,
     device: Annotated[str, typer.Option(metavar="D", help="auto, cpu, cuda or mps.")] = "auto",
     debug: Debug = False,
     json: Json = False,

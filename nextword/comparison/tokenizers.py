@@ -18,7 +18,7 @@ from nextword.core.events import Event, Stage
 from nextword.data.encode import encode
 from nextword.runs.settings import RunSettings
 from nextword.store.disk import translate
-from nextword.tasks.lm import Texts, in_time
+from nextword.tasks.lm import Texts, limit_to_time
 from nextword.text.files import load_tokenizer
 from nextword.text.fit import fit_tokenizer
 from nextword.training.budget.clock import Clock
@@ -51,7 +51,7 @@ def with_file(setup: Setup, entry: Entry) -> RunSettings:
 
 def _file(setup: Setup, entry: Entry) -> Path:
     """Return the tokenizer of this name, trained now unless it exists."""
-    settings, _ = in_time(entry.settings, Texts(setup.train), Clock.minutes(setup.minutes).seconds)
+    settings, _ = limit_to_time(entry.settings, Texts(setup.train), Clock.minutes(setup.minutes).seconds)
     about = (settings.text.model_dump_json(), settings.data.model_dump_json(), setup.digest)
     digest = hashlib.sha256("\n".join(about).encode()).hexdigest()
     path = setup.out / "tokenizers" / f"{entry.tokenizer}-{digest[:12]}.json"

@@ -1,6 +1,6 @@
 """``README.md`` of a run: a model card in plain words, after Mitchell et al. 2019.
 
-It says when a model holds its training text word for word, as an n-gram does.
+It warns if a model contains its training text verbatim, as an n-gram does.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Any
 
 from nextword.core.contracts import LanguageModel
 from nextword.core.printable import printable
-from nextword.runs.facts import Facts, brief
+from nextword.runs.facts import Facts, summarize
 from nextword.runs.settings import RunSettings
 
 _HOLDS = (
-    "**This model holds pieces of its training text word for word**: every sequence of words up to its order "
-    "is stored. Do not give it to people who must not see the text."
+    "**This model contains pieces of its training text verbatim**: every sequence of tokens up to its order "
+    "is stored. Do not give it to anyone who must not see the text."
 )
 
 
@@ -26,9 +26,9 @@ def card(
     facts: Facts,
     metrics: list[dict[str, Any]],
 ) -> str:
-    """The whole page."""
+    """Write the whole page."""
     task = settings.find_task()
-    numbers = brief(metrics, f"valid_{task.decides}", task.higher)
+    numbers = summarize(metrics, f"valid_{task.decides}", task.higher)
     data, made_with = facts.data, facts.versions.get("nextword", "")
     sizes = f"{data.bytes:,} bytes, {data.words:,} words, {data.tokens:,} tokens"
     lines = [
@@ -55,19 +55,19 @@ def card(
 
 def _described(model: LanguageModel) -> Mapping[str, Any]:
     order, parameters = getattr(model, "order", None), getattr(model, "parameters", None)
-    told = {} if order is None else {"order": str(order)}
-    return told if parameters is None else told | {"parameters": f"{parameters:,}"}
+    found = {} if order is None else {"order": str(order)}
+    return found if parameters is None else found | {"parameters": f"{parameters:,}"}
 
 
 def _members(settings: RunSettings, model: LanguageModel) -> list[str]:
-    """What a mixture is made of: runs, and memories in a phrase."""
+    """List the members of a mixture: runs, and memories with a short description."""
     runs, weights = getattr(settings.model, "runs", ()), getattr(settings.model, "weights", ())
-    told = getattr(model, "told", [""] * len(runs))
-    if not runs or len(weights) != len(runs) or len(told) != len(runs):
+    phrases = getattr(model, "told", [""] * len(runs))
+    if not runs or len(weights) != len(runs) or len(phrases) != len(runs):
         return []
     named = [
         f"  - `{printable(name).replace('`', '')}`, weight {weight:.3f}{': ' if phrase else ''}{phrase}"
-        for name, weight, phrase in zip(runs, weights, told, strict=True)
+        for name, weight, phrase in zip(runs, weights, phrases, strict=True)
     ]
     return ["- made of:", *named]
 

@@ -1,4 +1,4 @@
-"""``training.json``: what one needs to know to make the run again, and on what it was made."""
+"""``training.json``: what is needed to reproduce a run: seed, versions, data, command and machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NEURAL = ("torch", "safetensors")
 
 @dataclass(frozen=True)
 class Facts:
-    """Seed, versions, data, command and machine of one training."""
+    """Seed, versions, data, command and machine of a training run."""
 
     seed: int = 0
     data: DataFacts = field(default_factory=DataFacts)
@@ -29,15 +29,15 @@ class Facts:
     command: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     machine: dict[str, Any] = field(default_factory=dict)
-    training: dict[str, Any] = field(default_factory=dict)  # steps, plan, threads and so on of a neural one
+    training: dict[str, Any] = field(default_factory=dict)  # steps, plan, threads and so on of a network
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in the file."""
+        """Return the facts as they are written to the file."""
         return asdict(self)
 
 
 def collect(seed: int, data: DataFacts, seconds: float, training: dict[str, Any] | None = None) -> Facts:
-    """The facts of a training that has just ended; ``training``: what a neural one tells of itself."""
+    """Collect the facts of a training run that has just finished; ``training``: those of a network."""
     packages = (*_PACKAGES, *(_NEURAL if training else ()))
     return Facts(
         seed=seed,
@@ -52,7 +52,7 @@ def collect(seed: int, data: DataFacts, seconds: float, training: dict[str, Any]
 
 
 def from_json(value: Any) -> Facts:
-    """The facts of a saved run; what is missing or foreign is left out."""
+    """Read the facts of a saved run; missing and unknown ones are ignored."""
     values = value if isinstance(value, dict) else {}
     known = {name: values[name] for name in Facts.__dataclass_fields__ if name in values}
     data = known.pop("data", None)
@@ -70,15 +70,15 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-_TOLD = ("loss", "tokens_per_second")  # of the last row of learning
+_LAST = ("loss", "tokens_per_second")  # values of the last training row that a summary has
 
 
-def brief(
+def summarize(
     metrics: Iterable[dict[str, Any]], decides: str = "valid_nll", higher: bool = False
 ) -> dict[str, Any]:
-    """Return the last state of learning and the best measurement; rows without a step are kept as they are.
+    """Summarize metrics: the last training row, the best validation, and all rows without a step.
 
-    ``decides``: the measure that says which is best; ``higher``: more of it is better.
+    ``decides``: the measure that decides which is best; ``higher``: whether more of it is better.
     """
     steps = 0
     last: dict[str, Any] = {}
@@ -92,10 +92,10 @@ def brief(
             best = row if not best or _cost(row[decides], higher) < _cost(best[decides], higher) else best
         else:
             last = row
-    told = {"steps": steps} if steps else {}
-    told |= {name: last[name] for name in _TOLD if name in last}
-    held = {name: value for name, value in best.items() if name.startswith("valid_")}
-    return told | held | ({"best_step": best["step"]} if best else {}) | other
+    summary = {"steps": steps} if steps else {}
+    summary |= {name: last[name] for name in _LAST if name in last}
+    validated = {name: value for name, value in best.items() if name.startswith("valid_")}
+    return summary | validated | ({"best_step": best["step"]} if best else {}) | other
 
 
 def _cost(value: float | None, higher: bool) -> float:

@@ -1,7 +1,7 @@
-"""A mixture as a run: its members, their weights, and the folders that a saved one copies them from.
+"""A mixture as a run: its members, their weights, and the folders that saving copies them from.
 
-`nextword mix`, `compare` and `train --model mixture` find members and weights in different ways and put them
-together here.
+`nextword mix`, `compare` and `train --model mixture` find members and weights in different ways and combine
+them here.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Component:
 
     @property
     def of(self) -> int:
-        """The number, from 1, of the member whose features a memory reads; 0: none."""
+        """Return the number, from 1, of the member whose features a memory reads; 0: none."""
         found = self.member.of if isinstance(self.member, Attached) else None
         return 0 if found is None else found + 1
 
 
 def settings_like(member: RunSettings, name: str = "mixture") -> RunSettings:
-    """Make settings for a mixture of saved runs: text and data as in one of them, nothing to train."""
+    """Make settings for a mixture of saved runs: text and data as in ``member``, nothing to train."""
     own = {"model": MixtureSettings(), "train": TrainSettings()}
     return RunSettings(name, "mixture", {**member.groups, **own})
 
@@ -50,7 +50,7 @@ def mixed(
     facts: Facts,
     metrics: list[dict[str, Any]],
 ) -> Trained:
-    """Put the members together; ``settings`` are the mixture's, to which members and weights are added."""
+    """Combine the members; ``settings`` are the mixture's, to which members and weights are added."""
     of = tuple(each.of for each in components)
     model = MixtureSettings(
         **{

@@ -1,4 +1,4 @@
-"""A trained model with everything that belongs to it, and its way to and from a run folder."""
+"""A trained model with everything that belongs to it: saving it to a run folder, and loading it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from nextword.store.reading import RunFolder, open_run
 from nextword.store.writing import NewRun
 
 CONFIG, METRICS, TRAINING, CARD = "config.toml", "metrics.jsonl", "training.json", "README.md"
-# What tells about a run and does not change its numbers.
+# Files that describe a run and do not affect what it computes.
 _ABOUT = (METRICS, TRAINING, CARD)
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A model, its vocabulary, the settings and facts of its training: what came out."""
+    """The result of training: a model, its vocabulary, settings and facts."""
 
     settings: RunSettings
-    model: Any  # on the contract of language models, where the task has such
+    model: Any  # for text, a `LanguageModel`
     vocabulary: Any  # the task's: for language models, the tokenizer
     facts: training.Facts = field(default_factory=training.Facts)
     metrics: list[dict[str, Any]] = field(default_factory=list)
@@ -41,10 +41,10 @@ class Trained:
 
 
 def write(trained: Trained, folder: NewRun) -> None:
-    """Every file of a run; `store.writing` puts them in place together."""
+    """Write every file of a run; `store.writing` puts them in place together."""
     family = trained.settings.find_family()
     family.save(trained.model, folder)
-    if not (folder.path / CONFIG).exists():  # a neural run has its plan there since before its first step
+    if not (folder.path / CONFIG).exists():  # a neural run has written it before its first step
         folder.write(CONFIG, trained.settings.to_toml())
     trained.settings.find_task().save(trained.vocabulary, folder)
     folder.write(
@@ -56,12 +56,12 @@ def write(trained: Trained, folder: NewRun) -> None:
 
 
 def load(name: str | os.PathLike[str], verify: bool = False) -> Trained:
-    """A saved run by its folder or name; ``verify`` checks every byte of it."""
+    """Load a saved run by its folder or name; ``verify`` checks every byte of it."""
     return load_folder(open_run(resolve(name), verify=verify))
 
 
 def load_folder(folder: RunFolder) -> Trained:
-    """The model of an open run folder; what does not fit together is a damaged run."""
+    """Load the model of an open run folder; raise `DamagedError` if files do not match."""
     place = folder.path / CONFIG
     try:
         settings = from_toml(folder.read_text(CONFIG), str(place))
@@ -74,7 +74,7 @@ def load_folder(folder: RunFolder) -> Trained:
 
 
 def fingerprint(folder: RunFolder) -> str:
-    """The hash of what a run computes: two trainings that gave the same model have the same one."""
+    """Return the hash of what a run computes: two training runs with the same model have the same hash."""
     from nextword.store.manifest import Manifest
 
     files = {name: record for name, record in folder.manifest.files.items() if Path(name).name not in _ABOUT}
@@ -82,7 +82,7 @@ def fingerprint(folder: RunFolder) -> str:
 
 
 def _finite(row: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no infinity: such a number is null."""
+    """Replace NaN and infinite numbers by null, since JSON has neither."""
     infinite = (math.inf, -math.inf)
     return {name: None if value in infinite or value != value else value for name, value in row.items()}
 

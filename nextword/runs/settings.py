@@ -1,4 +1,4 @@
-"""The settings of one training run, all of them, checked before anything is read.
+"""All settings of a training run, checked before anything is read.
 
 The tree is ``model`` (the family's own), ``text``, ``data`` and ``train``; `core.config` reads and writes it.
 """
@@ -26,10 +26,10 @@ _HEAD = ("family", "name", "task")
 class RunSettings:
     """Everything that decides what a run is."""
 
-    name: str  # what was asked for: a family or a preset
+    name: str  # as given with --model: a family or a preset
     family: str
     groups: Mapping[str, Settings]  # the tree, by the names used after ``--set``
-    # Settings that somebody chose: with minutes, the others are free.
+    # Settings that the user or a preset gave; with --minutes, the others are chosen.
     named: frozenset[str] = field(default=frozenset(), compare=False)
     task: str = "lm"
 
@@ -40,7 +40,7 @@ class RunSettings:
 
     @property
     def train(self) -> TrainSettings:
-        """Return how it is trained."""
+        """Return the training settings."""
         return cast(TrainSettings, self.groups["train"])
 
     @property
@@ -50,7 +50,7 @@ class RunSettings:
 
     @property
     def text(self) -> Any:
-        """Return how text is cut into tokens: `TextSettings`, or what the task has in its place."""
+        """Return how text is split into tokens: `TextSettings`, or what the task has in its place."""
         return self.groups["text"]
 
     def find_family(self) -> Family:
@@ -66,11 +66,11 @@ class RunSettings:
         return replace(self, groups={**self.groups, name: group})
 
     def with_tokenizer(self, name: str) -> RunSettings:
-        """Return the same settings with the name of the tokenizer that was loaded or fitted."""
+        """Return the same settings with the name of the tokenizer that was loaded or trained."""
         return self.with_group("text", self.text.model_copy(update={"tokenizer": name}))
 
     def to_toml(self) -> str:
-        """Return ``config.toml``: complete, with what every line means."""
+        """Return ``config.toml``: complete, with a comment on every line."""
         about = {"family": self.family, "name": self.name, "task": self.task}
         return config.to_toml(dict(self.groups), about)
 
@@ -85,9 +85,9 @@ def plan(
     task: str | None = None,
     base: Callable[[str], Mapping[str, Any]] | None = None,
 ) -> RunSettings:
-    """All settings of a run; a recipe (TOML) gives its own, ``sets`` win over it.
+    """Return all settings of a run; those of a recipe (TOML) override defaults, ``sets`` override both.
 
-    ``base`` gives, for the family's name, what stands below both: settings of the run that is gone on from.
+    ``base`` returns, for a family's name, settings that both override: those of the ``--from`` run.
     """
     tree = dict(config.read_toml(recipe)) if recipe is not None else {}
     task = task or tree.get("task")
@@ -99,7 +99,7 @@ def plan(
 
 
 def from_toml(text: str, name: str) -> RunSettings:
-    """The settings a run was made with; ``name`` is the file, for messages."""
+    """Read the settings of a run; ``name`` is the file, for error messages."""
     tree = config.parse_toml(text, name)
     family = tree.get("family")
     if not isinstance(family, str):
@@ -116,7 +116,7 @@ def groups_of(family: Family) -> dict[str, type[Settings]]:
 
 
 def _family_of(tree: dict[str, Any], model: str) -> str:
-    """The model a recipe names; its top-level keys are taken out of the tree."""
+    """Return the model that a recipe names; remove its top-level keys from the tree."""
     named = [tree.pop(key, None) for key in ("name", "family")]
     tree.pop("task", None)
     found = next((each for each in named if each is not None), model)
@@ -126,12 +126,12 @@ def _family_of(tree: dict[str, Any], model: str) -> str:
 
 
 def _build(preset: presets.Preset, task: str | None, *sources: Mapping[str, Any]) -> RunSettings:
-    """Put together a family's own defaults, the preset's, then the sources, the last of which wins."""
+    """Combine a family's defaults, the preset's, then the sources; later ones override earlier ones."""
     family = cast(Family, catalog.find("model", preset.family))
     if task is not None and task != family.task:
-        catalog.find("task", task)  # an unknown task has its own sentence
+        catalog.find("task", task)  # an unknown task has its own error message
         raise ConfigError(
-            f"'{preset.family}' is a model of the task '{family.task}', and the task is '{task}'; "
+            f"'{preset.family}' is a model for the task '{family.task}', but the task is '{task}'; "
             f"choose another model, or --task {family.task}"
         )
     _check_steps(family, sources)
@@ -149,7 +149,7 @@ def _build(preset: presets.Preset, task: str | None, *sources: Mapping[str, Any]
 
 
 def changed(settings: RunSettings, values: Mapping[str, Any]) -> RunSettings:
-    """The same run with other values (dotted keys), checked again as a whole."""
+    """Return the settings with other values (dotted keys), checked again as a whole."""
     groups = {group: dict(each) for group, each in settings.groups.items()}
     for key, value in values.items():
         group, _, name = key.partition(".")
@@ -159,7 +159,7 @@ def changed(settings: RunSettings, values: Mapping[str, Any]) -> RunSettings:
 
 
 def with_open(settings: RunSettings, values: Mapping[str, Any]) -> RunSettings:
-    """Return the settings with these values where nobody has named the setting and the family has it."""
+    """Return the settings with these values, for settings that exist and that the user did not give."""
     known = {key: value for key, value in values.items() if key not in settings.named and _has(settings, key)}
     return changed(settings, known) if known else settings
 
@@ -170,7 +170,7 @@ def _has(settings: RunSettings, key: str) -> bool:
 
 
 def _check_steps(family: Family, sources: Iterable[Mapping[str, Any]]) -> None:
-    """A count model has no steps: say so where somebody sets them."""
+    """Refuse settings of training steps for a count model, which has none."""
     if isinstance(family, NetworkFamily):
         return
     own = {f"train.{name}" for name in NeuralTrainSettings.model_fields} - {
@@ -184,7 +184,7 @@ def _check_steps(family: Family, sources: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _tokenizer_name(name: str, default: str) -> str:
-    """A catalog name, or the file of a tokenizer that was saved before."""
+    """Return a catalog name, or the file of a saved tokenizer."""
     if name == "auto":
         return default
     if name in catalog.names("tokenizer"):

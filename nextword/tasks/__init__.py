@@ -1,1 +1,1 @@
-"""What one example is: how it is read, batched, learned from, measured and predicted."""
+"""Tasks: what an example is, and how it is read, batched, trained on, measured and predicted."""

@@ -1,7 +1,7 @@
-"""``--model auto``: which model for this text and these minutes; it says what it chose and why.
+"""``--model auto``: choose a model for the text and the minutes, and say why.
 
-Without minutes: an n-gram, which is made in one pass. With minutes: an n-gram and a neural model on one
-tokenizer, mixed with weights from held-out text, and whichever of them does as well alone is kept alone. The
+Without minutes: an n-gram, which trains in one pass. With minutes: an n-gram and a neural model on one
+tokenizer, mixed with weights from held-out text; if one of them predicts as well alone, it is kept alone. The
 measurements behind the rule are in docs/auto.md.
 """
 
@@ -15,28 +15,28 @@ from nextword.core.task import Choice
 _OWN_WAY = {"model.smoothing", "model.unknown", "model.kenlm_compat"}
 _COUNTS = _OWN_WAY | {f"model.{name}" for name in ("order", "prune", "discounts", "alpha", "delta", "eps")}
 _ANY = {"train.seed", "train.memory"}
-NEURAL = "lstm"  # the neural family that learns most in minutes
-LEAST_SECONDS = 12.0  # below, torch is hardly loaded before the time is over
+NEURAL = "lstm"  # the neural family that learns most in a few minutes
+LEAST_SECONDS = 12.0  # with less, torch is hardly loaded before the time is up
 
 
 def choose(keys: Iterable[str] = (), minutes: float | None = None) -> Choice:
-    """The model for a text, given the settings that were named, and the minutes if there is a number of them.
+    """Choose a model, given the settings that the user named, and the minutes if there is a limit.
 
-    Modified Kneser-Ney predicts known words best, and Good-Turing tells it how many new ones to
-    expect (README: bits per byte of all smoothings). Who names a smoothing gets it as it is.
+    Modified Kneser-Ney predicts known words best, and Good-Turing estimates how many new ones to expect
+    (README: bits per byte of all smoothings). A smoothing that the user named is used as it is.
     """
     keys = set(keys)
     if not _OWN_WAY.isdisjoint(keys):
-        return Choice("ngram", "the smoothing is yours, and n-grams train in one pass")
+        return Choice("ngram", "you chose a smoothing, and n-grams train in one pass")
     counts = Choice(
-        "ngram-good-turing", "modified Kneser-Ney predicts best where new words are expected, too"
+        "ngram-good-turing", "modified Kneser-Ney predicts best, and Good-Turing allows for new words"
     )
     if minutes is None:
         return counts
     named = {key for key in keys if key.startswith(("model.", "train."))} - _ANY
     if named:
         family = "ngram" if named <= _COUNTS else NEURAL
-        return Choice(family, "the settings named are those of this family")
+        return Choice(family, "the settings you gave belong to this family")
     if find_spec("torch") is None:
         return Choice(
             counts.model, "neural models need torch, which is not installed: pip install nextword[all]"
@@ -45,6 +45,6 @@ def choose(keys: Iterable[str] = (), minutes: float | None = None) -> Choice:
         return Choice(counts.model, f"in less than {LEAST_SECONDS:g} s a neural model learns too little")
     return Choice(
         "mixture",
-        f"an n-gram and a neural model ({NEURAL}) err in different places; held-out text weighs them",
+        f"an n-gram and a neural model ({NEURAL}) make different errors; held-out text sets their weights",
         {"model.models": (counts.model, NEURAL), "model.alone": True},
     )

@@ -47,15 +47,18 @@ if TYPE_CHECKING:
     from nextword.runs.saved import Trained
 
 TOKENIZER = "tokenizer.json"
-_HELD_OUT = 10  # times as much held-out text is read as is measured at once
+_HELD_OUT = 10  # times as much held-out text is read as is measured each time
 _SAMPLE = 3_000_000  # bytes that an estimate encodes
-_WHOLE = {"words": 200_000_000, "characters": 20_000_000}  # texts up to here are read whole for an estimate
+_WHOLE = {
+    "words": 200_000_000,
+    "characters": 20_000_000,
+}  # bytes: texts up to this size are read whole for an estimate
 _VALIDATED = ("tokens", "perplexity", "word_perplexity", "bits_per_byte", "unknown_rate")
 
 
 @dataclass(frozen=True)
 class Texts:
-    """The files of a language model: what it learns from, and what is held out."""
+    """The files of a language model: training text and held-out text."""
 
     source: Source
     valid: Source | None = None
@@ -63,13 +66,13 @@ class Texts:
 
     @property
     def size(self) -> int | None:
-        """Return the bytes to learn from, roughly, where that is known."""
+        """Return the approximate bytes of the training text, if known."""
         return self.source.about
 
 
 @dataclass(frozen=True)
 class PreparedText:
-    """A text as ids, and the held-out one as it is encoded."""
+    """A training text as ids, and the held-out text as a stream of encoded pieces."""
 
     text: PackedText
     encoded: Iterable[Encoded] | None = None  # the held-out text
@@ -91,7 +94,7 @@ class PreparedText:
         return hash_ids([self.text.ids, *([] if documents is None else [documents])])
 
     def counts(self) -> Any:
-        """Return how often each token has to be predicted; counted once."""
+        """Return how often each token occurs as a target; counted once."""
         from nextword.data.batches.stream import count_ids
 
         if not self._counts:
@@ -114,11 +117,11 @@ class LanguageModelling(Task):
         }  # fmt: skip
 
     def choose(self, keys: Iterable[str], minutes: float | None) -> Choice:
-        """Choose a model where none is named."""
+        """Choose a model if none is named."""
         return auto.choose(keys, minutes)
 
     def examples(self, files: Sequence[str], valid: Sequence[str], settings: RunSettings) -> Texts:
-        """Open the texts; what is held out is given, or the end of the text for families that measure it."""
+        """Open the texts; held-out text is given, or the end of the text for families that validate."""
         data = cast(DataSettings, settings.data)
         if valid:
             held_out = Source.for_reading(valid, data)
@@ -128,7 +131,7 @@ class LanguageModelling(Task):
             try:
                 return Texts(*hold_out(files, data))
             except TooShort:
-                note = Note("the text is too short to hold a part of it out, so nothing of it is measured")
+                note = Note("the text is too short to hold out a part of it, so there is no validation")
                 return Texts(Source.for_training(files, data), None, (note,))
         return Texts(Source.for_training(files, data))
 
@@ -138,16 +141,16 @@ class LanguageModelling(Task):
         """Fit or load the tokenizer and encode the text; the held-out text is encoded when it is needed."""
         yield from examples.notes
         if isinstance(settings.find_family(), NetworkFamily) and not how.whole:
-            settings, examples = in_time(settings, examples, how.seconds)
+            settings, examples = limit_to_time(settings, examples, how.seconds)
         text = yield from encode(examples.source, settings.text, settings.data, how.scratch, how.vocabulary)
         valid = examples.valid
         held_out = None if valid is None else text.tokenizer.encode_blocks(valid.blocks(), costs=True)
         return settings.with_tokenizer(text.tokenizer.name), PreparedText(text, held_out)
 
     def sample(self, examples: Texts, settings: RunSettings, how: Preparation) -> tuple[RunSettings, Sample]:
-        """Encode the text, or its beginning where that is enough to know its tokens."""
+        """Encode the text, or its beginning if that is enough to estimate the number of tokens."""
         if how.seconds is not None:
-            settings, examples = in_time(settings, replace(examples, valid=None), how.seconds)
+            settings, examples = limit_to_time(settings, replace(examples, valid=None), how.seconds)
         name, size = settings.text.tokenizer, examples.size
         whole = _WHOLE.get(name, _SAMPLE)
         fixed = settings
@@ -177,7 +180,7 @@ class LanguageModelling(Task):
         return {"vocabulary": prepared.vocabulary.vocab_size}
 
     def build(self, settings: RunSettings, prepared: PreparedText) -> Network:
-        """Make a network; the output bias begins at the frequencies of the tokens if that is set."""
+        """Build a network; with ``train.unigram`` the output bias starts at the frequencies of the tokens."""
         from nextword.tasks.networks import first_weights
 
         return first_weights(settings, prepared)
@@ -185,7 +188,7 @@ class LanguageModelling(Task):
     def batches(
         self, settings: RunSettings, prepared: PreparedText, network: Network
     ) -> Generator[Event, None, Batches]:
-        """Return columns, windows or sentences of the text, by the settings or by network and text."""
+        """Return batches of columns, windows or sentences, as set or as network and text suggest."""
         from nextword.tasks.networks import make_source
 
         return (yield from make_source(settings, prepared, network))
@@ -206,7 +209,7 @@ class LanguageModelling(Task):
         return HeldOutText.of(prepared.encoded, carries(settings), _HELD_OUT * train.valid_tokens)
 
     def model(self, network: Network) -> LanguageModel:
-        """Put the network on the contract of language models."""
+        """Wrap the network as a `LanguageModel`."""
         from nextword.models.network import NeuralLanguageModel
 
         return NeuralLanguageModel(network)
@@ -214,13 +217,13 @@ class LanguageModelling(Task):
     def warm_start(
         self, network: Network, settings: RunSettings, prepared: PreparedText, start: Trained
     ) -> Iterator[Event]:
-        """Copy the weights of another run; tokens that it did not know start at the mean of the others."""
+        """Copy the weights of another run; tokens new to it start at the mean of the others."""
         from nextword.tasks.networks import start_from_run
 
         return start_from_run(network, settings, prepared, start)
 
     def fit(self, settings: RunSettings, prepared: PreparedText, budget: Budget) -> Iterator[Event]:
-        """Count: the family's own fit."""
+        """Fit a count model, as its family does."""
         family = settings.find_family()
         assert isinstance(family, CountFamily)
         return family.fit(prepared.text.ids, prepared.vocabulary, settings.model, budget)
@@ -228,7 +231,7 @@ class LanguageModelling(Task):
     def validate(
         self, model: LanguageModel, examples: Texts, prepared: PreparedText
     ) -> Generator[Event, None, Measurement | None]:
-        """Measure the held-out text, where there is one."""
+        """Measure the held-out text, if there is one."""
         from nextword.evaluation.lm.perplexity import evaluate
 
         if examples.valid is None:
@@ -249,7 +252,7 @@ class LanguageModelling(Task):
         return load_tokenizer(folder.file(TOKENIZER))
 
     def load(self, folder: RunFolder, settings: RunSettings) -> tuple[LanguageModel, Tokenizer]:
-        """Return model and tokenizer; sizes that do not match are a damaged run."""
+        """Load model and tokenizer; raise `DamagedError` if their sizes differ."""
         try:
             tokenizer = self.open(folder)
             if settings.data.direction == "backward":
@@ -277,13 +280,13 @@ class LanguageModelling(Task):
         return {"tokenizer": vocabulary.name, "vocabulary": vocabulary.vocab_size}
 
     def after(self, settings: RunSettings, place: str) -> str:
-        """Return the command to continue with: look at what the model writes, if it can write."""
+        """Return the natural next command: generate text, if the model can."""
         if settings.data.direction == "backward":
             return f"nextword eval {place} FILE"
         return f'nextword generate {place} --prompt "the"'
 
     def usage(self) -> Sequence[str]:
-        """Return what a model card shows."""
+        """Return the commands that a model card shows."""
         return ("nextword eval . TEXT", 'nextword generate . --prompt "the"')
 
     def evaluate(self, run: Trained, files: Sequence[str], sets: Mapping[str, Any]) -> Iterator[Event]:
@@ -302,7 +305,7 @@ class LanguageModelling(Task):
         yield Done(report)
 
     def predictor(self, run: Trained) -> Predictor:
-        """A language model continues a text, which is `generate`."""
+        """Refuse: a language model continues a text, which is `generate`."""
         raise ConfigError(
             f"'{run.settings.name}' is a language model, which has no labels to predict; continue a text "
             "with: nextword generate RUN --prompt TEXT"
@@ -310,7 +313,7 @@ class LanguageModelling(Task):
 
 
 def _dynamic_stream(run: Trained, sets: Mapping[str, Any]) -> DynamicStream:
-    """Make the stream of dynamic evaluation, in which a copy of the model learns from what it has scored."""
+    """Make the stream of dynamic evaluation, in which a copy of the model is trained on scored text."""
     from nextword.evaluation.lm.dynamic import DynamicStream, needs_network
 
     if "dynamic.rule" not in sets:
@@ -329,8 +332,8 @@ def _dynamic_stream(run: Trained, sets: Mapping[str, Any]) -> DynamicStream:
     return stream
 
 
-def in_time(settings: RunSettings, texts: Texts, seconds: float | None) -> tuple[RunSettings, Texts]:
-    """Return as much of the texts as can be read in the time, and subwords that can be learned in it."""
+def limit_to_time(settings: RunSettings, texts: Texts, seconds: float | None) -> tuple[RunSettings, Texts]:
+    """Limit the texts and the number of subwords to what can be read and learned in the time."""
     if seconds is None:
         return settings, texts
     limit = sizes.readable(seconds, settings.text.tokenizer)
@@ -348,7 +351,7 @@ def in_time(settings: RunSettings, texts: Texts, seconds: float | None) -> tuple
 
 
 def _shared(source: Source, valid: Source) -> Iterator[Note]:
-    """Say that held-out text is also learned from, which makes its numbers worthless."""
+    """Warn if held-out text is also training text, which makes its numbers worthless."""
     if (both := source.shares_a_file_with(valid)) is not None:
         yield Note(f"{both} is also in the training text, so its numbers say little about new text")
 

@@ -1,4 +1,4 @@
-"""What the task of a language model makes of a network: first weights, batches and the objective."""
+"""Language modelling with networks: initial weights, batches, objective and validation."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from nextword.runs.saved import Trained
     from nextword.tasks.lm import PreparedText
 
-_LENGTH = 64  # positions of a row, where neither the settings nor the model say
+_LENGTH = 64  # positions of a row, if neither the settings nor the model say
 
 
 def first_weights(settings: RunSettings, prepared: PreparedText) -> Network:
-    """Make a network with its first weights, as the seed draws them."""
+    """Build a network with its initial weights, drawn from the seed."""
     tokenizer, train = prepared.vocabulary, cast(NeuralTrainSettings, settings.train)
     counts = prepared.counts() if train.unigram else np.ones(tokenizer.vocab_size, np.int64)
     network = _build(settings, tokenizer.vocab_size, tokenizer.closed)
@@ -48,7 +48,7 @@ def first_weights(settings: RunSettings, prepared: PreparedText) -> Network:
 def make_source(
     settings: RunSettings, prepared: PreparedText, network: Network
 ) -> Generator[Event, None, Batches]:
-    """Return what an epoch reads: columns, windows or sentences."""
+    """Make the batches of an epoch: columns, windows or sentences."""
     train, text, carry = cast(NeuralTrainSettings, settings.train), prepared.text, carries(settings)
     if train.through_time.kind != "full":
         bptt.check(train.through_time, network, settings.family)
@@ -67,8 +67,8 @@ def make_source(
         )
     if (chunk := train.through_time.chunk or 0) > length:
         yield Note(
-            f"'train.bptt' is {train.bptt}, but a row has {length} positions, so the gradient goes back no "
-            f"further; set train.length={chunk} for more"
+            f"'train.bptt' is {train.bptt}, but a row has only {length} positions, so the gradient stops "
+            f"there; set train.length={chunk} for more"
         )
     return make_batches(kind, text.ids, text.documents, carry, train.batch, length, train.seed)
 
@@ -79,12 +79,12 @@ def next_token(settings: RunSettings, batches: Batches) -> NextToken:
 
 
 def carries(settings: RunSettings) -> bool:
-    """Return whether the state goes on from line to line within a document."""
+    """Return whether the state is carried from line to line within a document."""
     return cast(NeuralSettings, settings.model).carry
 
 
 def row_length(train: NeuralTrainSettings, network: Network, pairs: int) -> int:
-    """Return the positions of a row: as set, else the model's context, else a usual number."""
+    """Return the positions of a row: as set, else the model's context, else a default."""
     if train.length:
         return train.length
     context = network.context
@@ -101,7 +101,7 @@ def row_length(train: NeuralTrainSettings, network: Network, pairs: int) -> int:
 def start_from_run(
     network: Network, settings: RunSettings, prepared: PreparedText, start: Trained
 ) -> Iterator[Event]:
-    """Put the weights of another run into a network."""
+    """Copy the weights of another run into a network."""
     assert isinstance(start.model, NeuralLanguageModel)
     place = str(start.folder.path if start.folder is not None else start.settings.name)
     closed = prepared.vocabulary.closed
@@ -112,7 +112,7 @@ def start_from_run(
     with seeded(torch.device("cpu"), settings.train.seed, INITIAL):
         tokenizers = (start.tokenizer, prepared.vocabulary)
         new = start_from(network, start.model.network, tokenizers, build, place)
-    yield Note(f"starts with the weights of {place}" + (f"; {new:,} tokens are new to it" if new else ""))
+    yield Note(f"starting from the weights of {place}" + (f"; {new:,} tokens are new to it" if new else ""))
 
 
 def _build(settings: RunSettings, vocab_size: int, closed: bool, draw: bool = True) -> Network:
@@ -126,25 +126,25 @@ def _build(settings: RunSettings, vocab_size: int, closed: bool, draw: bool = Tr
     return made
 
 
-_ROWS = 32  # read side by side
-_SHORTEST = 128  # words of a row, where documents are that long
-_PIECE = 256  # words read at once
+_ROWS = 32  # of a batch
+_SHORTEST = 128  # tokens of a row, if documents are that long
+_PIECE = 256  # tokens read at once
 Row = npt.NDArray[np.int64]
 
 
 @dataclass
 class HeldOutText:
-    """Rows of words; the first of each is read and not counted: START, or the word before."""
+    """Rows of tokens; the first of each is read but not scored: START, or the token before."""
 
     rows: list[Row]
-    tokens: int  # words to predict in the whole text
+    tokens: int  # to predict in the whole text
     bytes: int = 0
     side_nats: float = 0.0
     _chosen: dict[int, list[Row]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, pieces: Iterable[Encoded], carry: bool, most: int = 0) -> HeldOutText | None:
-        """From the encoded text, of which about ``most`` words are taken (0: all); None if it has no word."""
+        """Make rows of about ``most`` tokens of an encoded text (0: all); None if it has no tokens."""
         ids, documents, size, side = join(pieces, most)
         stream = Stream(ids, documents, carry)
         if not stream.tokens:
@@ -152,7 +152,7 @@ class HeldOutText:
         return cls(_rows(stream), stream.tokens, size, side)
 
     def some(self, tokens: int) -> list[Row]:
-        """Rows of about so many words, spread over the text; the longest first."""
+        """Return rows of about this many tokens, spread over the text, longest first."""
         if tokens not in self._chosen:
             share = min(1.0, tokens / self.tokens) if tokens else 1.0
             keep = max(1, round(share * len(self.rows)))
@@ -167,7 +167,7 @@ class HeldOutText:
         products: AbstractContextManager[Any] | None = None,
         ranks: Ranks | None = None,
     ) -> Measurement:
-        """Measure the network on about so many tokens of the text (0: on all); ranks share the rows."""
+        """Measure the network on about this many tokens of the text (0: all); ranks share the rows."""
         is_training = network.training
         nats, count = 0.0, 0
         rank, world = (0, 1) if ranks is None else (ranks.rank, ranks.world)
@@ -175,8 +175,8 @@ class HeldOutText:
         with torch.inference_mode(), products or nullcontext():
             model = NeuralLanguageModel(network)
             for at in range(0, len(rows), _ROWS):
-                found, words = _score(model, rows[at : at + _ROWS])
-                nats, count = nats + found, count + words
+                found, scored = _score(model, rows[at : at + _ROWS])
+                nats, count = nats + found, count + scored
         network.train(is_training)
         if ranks is not None:
             nats, count = ranks.total(nats), int(ranks.total(count))
@@ -197,7 +197,7 @@ class HeldOutText:
 
 
 def join(pieces: Iterable[Encoded], most: int = 0) -> tuple[Ids, npt.NDArray[np.int64] | None, int, float]:
-    """Ids, the offsets of the STARTs that begin a document, bytes and side costs of a text."""
+    """Join pieces: ids, offsets of the STARTs that begin a document, bytes and side costs."""
     parts: list[Any] = []
     documents: list[npt.NDArray[np.int64]] = []
     known, offset, size, side = True, 0, 0, 0.0
@@ -213,7 +213,7 @@ def join(pieces: Iterable[Encoded], most: int = 0) -> tuple[Ids, npt.NDArray[np.
 
 
 def _rows(stream: Stream) -> list[Row]:
-    """Documents cut into pieces, so that there are enough of them to be read side by side."""
+    """Cut documents into rows, so that there are enough of them for a batch."""
     longest = max(_SHORTEST, -(-len(stream) // _ROWS))
     places = np.append(stream.places(stream.starts), len(stream))
     rows = []
@@ -224,7 +224,7 @@ def _rows(stream: Stream) -> list[Row]:
 
 
 def _score(model: NeuralLanguageModel, rows: Sequence[Row]) -> tuple[float, int]:
-    """Nats and number of the words of some rows, in pieces with a carried state."""
+    """Return the nats and number of tokens of some rows, read in pieces with a carried state."""
     lengths = np.array([len(row) for row in rows])
     ids_BT = np.zeros((len(rows), lengths.max()), np.int64)
     for ids_T, row in zip(ids_BT, rows, strict=True):

@@ -1,6 +1,6 @@
-"""What follows from the minutes and the text alone: how much to read, how many subwords, how to learn.
+"""Sizes that follow from the minutes and the text: how much to read, subwords, batch size, dropout.
 
-Everything here is a plain function of numbers, so that a plan can be computed again; the measurements behind
+Everything here is a pure function of numbers, so that a plan can be computed again; the measurements behind
 the constants are in docs/auto.md.
 """
 
@@ -10,50 +10,50 @@ from dataclasses import dataclass
 
 from nextword.text.subwords import default_size
 
-READ_SHARE = 0.15  # of the time, for reading and cutting the text into pieces
-_LEARNED_PER_SECOND = 60_000  # bytes that subwords are learned from, for each second there is
+READ_SHARE = 0.15  # of the time, for reading and tokenizing the text
+_LEARNED_PER_SECOND = 60_000  # bytes that subwords are learned from, per second available
 _BYTES_PER_SECOND = {"bpe": 2.0e6, "unigram": 1.5e6, "words": 2.0e7, "characters": 1.5e7, "bytes": 5.0e7}
-LEARNED = ("bpe", "unigram")  # tokenizers whose size is chosen
+LEARNED = ("bpe", "unigram")  # tokenizers whose vocabulary size is chosen
 _LEAST = 1_000_000  # bytes that are always read
-_SMALL = 3_000_000  # bytes of a text that may say more about its letters than about subwords
-_TRYING = 20.0  # seconds below which there is no time to find that out
+_SMALL = 3_000_000  # bytes: up to this size, characters may predict better than subwords
+_TRYING = 20.0  # seconds: with less there is no time to try both
 
-TOKENS_PER_WEIGHT = 2.5  # a size is chosen if there are this many words for each inner weight
-STEPS = 600  # updates there should be, at least, where batches can be made smaller
+TOKENS_PER_WEIGHT = 2.5  # a size is chosen if there are this many tokens for each inner weight
+STEPS = 600  # updates there should be, at least, if batches can be made smaller
 _FEWEST, _MOST = 512, 8192  # positions of a batch
-LARGE_VOCABULARY = 12_000  # from here on, rare words are predicted in clusters
+LARGE_VOCABULARY = 12_000  # from this size on, rare tokens are predicted in clusters
 
 
 def readable(seconds: float, tokenizer: str) -> int:
-    """Bytes of text that can be read in the time; more could not be learned from anyway."""
+    """Return how many bytes of text can be read in the time; there is no time to train on more."""
     rate = _BYTES_PER_SECOND.get(tokenizer, min(_BYTES_PER_SECOND.values()))
     return max(_LEAST, int(READ_SHARE * seconds * rate))
 
 
 def vocabulary(size: int, seconds: float) -> int:
-    """Choose how many subwords suit a text of this size; fewer in little time: each costs in every step."""
+    """Choose the number of subwords for a text of this size; fewer for little time: each slows every step."""
     most = 1024 if seconds < 40 else 2048 if seconds < 150 else 4096 if seconds < 1200 else 32_768
     return min(default_size(size), most)
 
 
 def learned_bytes(seconds: float) -> int:
-    """Bytes that the subwords are learned from."""
+    """Return how many bytes the subwords are learned from."""
     return max(_LEAST, int(_LEARNED_PER_SECOND * seconds))
 
 
 def tokenizers(size: int | None, seconds: float | None) -> tuple[str, ...]:
-    """List the tokenizers to try on a text of this size; none where subwords are known to be best."""
+    """List the tokenizers to try on a text of this size; none if subwords are known to be best."""
     is_small = size is not None and size <= _SMALL
     return ("characters", "bpe") if is_small and seconds is not None and seconds >= _TRYING else ()
 
 
 def order(tokenizer: str, size: int) -> int | None:
-    """The order of an n-gram over letters; for words and subwords the family knows it."""
+    """Choose the order of an n-gram over characters; for words and subwords the family's default is used."""
     return (8 if size <= _SMALL else 10) if tokenizer in ("characters", "bytes") else None
 
 
 def is_enough(tokens: float, weights: int) -> bool:
-    """Whether so many words are enough to teach so many inner weights."""
+    """Return whether there are enough tokens to train this many inner weights."""
     return tokens >= TOKENS_PER_WEIGHT * weights
 
 
@@ -66,14 +66,14 @@ class Shape:
 
 
 def batch_shape(tokens: float, length: int) -> Shape:
-    """Batches small enough for the number of steps wanted, rows of this many positions."""
+    """Choose batches small enough for the number of steps wanted, with rows of this many positions."""
     positions = min(_MOST, max(_FEWEST, tokens / STEPS))
     rows = max(4, 2 ** round(positions / length).bit_length() // 2)
     return Shape(min(rows, 128), length)
 
 
 def dropout(epochs: float) -> float:
-    """More passes over the same text need more dropout, or it is learned by heart."""
+    """Choose the dropout: more passes over the same text need more, or the model overfits."""
     for limit, share in ((3.0, 0.0), (8.0, 0.1), (20.0, 0.2)):
         if epochs <= limit:
             return share
@@ -81,5 +81,5 @@ def dropout(epochs: float) -> float:
 
 
 def head(vocab_size: int) -> str:
-    """The output layer for a vocabulary."""
+    """Choose the output layer for a vocabulary."""
     return "adaptive" if vocab_size >= LARGE_VOCABULARY else "softmax"

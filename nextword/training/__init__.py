@@ -1,8 +1,6 @@
-"""From settings and text to a saved run.
+"""Train a model: from settings and examples to a trained model.
 
-    plan(model, ...) -> RunSettings          every mistake in settings ends here, before anything is read
-    fit(settings, source) -> Iterator[Event] corpus -> tokenizer -> ids -> model; ends with Done(Trained)
-    write(trained, folder), load(path)       a run folder, there and back
-
-Import them from their files: ``nextword.runs.settings``, ``.fit``, ``.saved``, ``.estimate``.
+settings_of(order) -> RunSettings           check every setting before anything is read     order.py
+fit(settings, examples) -> Iterator[Event]  the whole training run; ends with Done(Trained)  fit.py
+loop.fit(job) -> Iterator[Event]            the training loop of a network                  loop.py
 """

@@ -1,7 +1,7 @@
-"""Checkpoints of a training: when they are written, what is in them, and how a training resumes from one.
+"""Checkpoints: when they are written, what is in them, and how a training run resumes from one.
 
-Everything that decides what comes next is in a checkpoint (state, plan, vocabulary, the order), so nothing is
-fitted or chosen a second time; the examples themselves are not, and must be the same.
+A checkpoint has everything that decides what comes next (state, plan, vocabulary, the order), so nothing is
+fitted or chosen a second time; the examples are not in it and must be the same.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ CONFIG, BEGUN = "config.toml", "begun.json"
 
 @dataclass
 class Checkpointer:
-    """Writes the checkpoints of one training; begins with one, where the training goes on."""
+    """Writes the checkpoints of a training run, and restores the one it resumes from."""
 
     run: NewRun
     task: Task
-    asked: dict[str, Any]  # the order and its settings, as JSON
-    checkpoint: Checkpoint | None = None  # to go on from
+    packed_order: dict[str, Any]  # the order and its settings, as JSON
+    checkpoint: Checkpoint | None = None  # to resume from
     clock: Clock = field(default_factory=Clock)
-    minutes: float | None = None  # of the first sitting: they decide how much of the text is read
+    minutes: float | None = None  # of the first command: they decide how much of the text is read
     ranks: Ranks = field(default_factory=Ranks)
-    resumed: list[int] = field(default_factory=list)  # steps at which it was taken up again
+    resumed: list[int] = field(default_factory=list)  # steps at which it was resumed
     _last: int = 0  # the step of the newest checkpoint
     _failed: bool = False
 
     def __post_init__(self) -> None:
         self._about: dict[str, Any] = {}
-        self._is_divided = False  # every rank writes a file of its own
+        self._is_sharded = False  # every rank writes its own file
 
     @cached_property
     def _checkpoints(self) -> Checkpoints:
@@ -62,42 +62,43 @@ class Checkpointer:
 
     @property
     def resumes(self) -> bool:
-        """Whether a training is taken up again."""
+        """Return whether training resumes from a checkpoint."""
         return self.checkpoint is not None
 
     @property
-    def reading(self) -> Clock:
-        """The clock of the first sitting, which decides how much of the text is read."""
+    def reading_clock(self) -> Clock:
+        """Return the clock of the first command, which decides how much of the text is read."""
         return Clock.minutes(self.minutes)
 
     def vocabulary(self) -> Any:
-        """Return the vocabulary of the checkpoint, which is not made a second time."""
+        """Return the vocabulary of the checkpoint, so that it is not fitted a second time."""
         return None if self.checkpoint is None else self.task.open(self.checkpoint.folder)
 
     def begin(
         self, job: Job, settings: RunSettings, prepared: Prepared, metrics: list[dict[str, Any]]
     ) -> Iterator[Event]:
-        """Before the first step: look at text and machine, and keep what every checkpoint says."""
-
+        """Check text and machine before the first step, and collect what every checkpoint records."""
         self._settings, self._vocabulary, self._metrics = settings, prepared.vocabulary, metrics
-        self._about = {"asked": self.asked, "text": prepared.facts.__dict__, **describe(job, prepared)}
+        self._about = {"asked": self.packed_order, "text": prepared.facts.__dict__, **describe(job, prepared)}
         carries = job.objective.carries
-        self._is_divided = job.ranks.has_met and (carries or job.settings.parallel == "fsdp")
+        self._is_sharded = job.ranks.is_distributed and (carries or job.settings.parallel == "fsdp")
         if self.checkpoint is None:
             return
-        begun = self.checkpoint.folder.read_json(BEGUN)
-        check_text(begun, self._about, str(self.run.target))
+        record = self.checkpoint.folder.read_json(BEGUN)
+        check_text(record, self._about, str(self.run.target))
         for name in ("threads", "device", "torch", "instructions"):
-            if (was := begun.get(name)) != (now := self._about[name]):
+            if (was := record.get(name)) != (now := self._about[name]):
                 yield Note(f"{name} was {was} before and is {now} now, so the last digits may differ")
-        if (was := begun.get("precision")) != (now := self._about["precision"]):
-            yield Note(f"products were {was} before and are {now} now, so digits differ from here on")
-        if (then := begun.get("ranks", 1)) != self.ranks.world:
+        if (was := record.get("precision")) != (now := self._about["precision"]):
+            yield Note(
+                f"precision was {was} before and is {now} now, so numbers differ slightly from here on"
+            )
+        if (then := record.get("ranks", 1)) != self.ranks.world:
             now = self.ranks.world
             yield Note(f"there were {then} ranks before and there are {now} now, so numbers may differ")
 
     def restore(self, job: Job, state: TrainingState) -> Iterator[Event]:
-        """Put the state of the checkpoint, and the rows of metrics until then, where they were."""
+        """Restore the state of the checkpoint and the rows of metrics written up to then."""
         if self.checkpoint is None:
             return
         from safetensors import SafetensorError
@@ -111,23 +112,23 @@ class Checkpointer:
             rows = [json.loads(line) for line in folder.read_text(METRICS).split("\n") if line]
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise DamagedError(
-                f"'{folder.path}' cannot be gone on from ({error}); begin anew with --overwrite"
+                f"cannot resume from '{folder.path}' ({error}); start over with --overwrite"
             ) from error
         self._metrics[:] = rows
         if not job.clock.is_limited:
             state.plan.revise(state.step, job.steps)  # more steps may be asked for now
         self._last = state.step
         self.resumed = [*values.get("resumed", []), state.step]
-        yield Note(f"going on after step {state.step:,} of {self.run.target}")
+        yield Note(f"resuming after step {state.step:,} of {self.run.target}")
 
     def follow(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Hand on what the loop tells; write a checkpoint where it could be taken up again."""
+        """Pass on the events of the training loop; write a checkpoint at every `SavePoint`."""
         for event in events:
             if isinstance(event, SavePoint):
                 if self.ranks.is_first:
                     yield from self._save(event.state, event.is_last)
-                elif self._is_divided:
-                    self._help(event.state)
+                elif self._is_sharded:
+                    self._write_shard(event.state)
             else:
                 yield event
 
@@ -138,18 +139,18 @@ class Checkpointer:
                 self._checkpoints.hand_over(self.run.path)
         except (RunError, OSError, MemoryError) as error:
             if not self._failed:
-                kept = f"the last one is of step {self._last:,}" if self._last else "there is none before it"
-                why = "the memory is not enough" if isinstance(error, MemoryError) else error
-                yield Note(f"no checkpoint of step {state.step:,}: {why}; {kept}, and the training goes on")
+                last = f"the last one is of step {self._last:,}" if self._last else "there is no earlier one"
+                why = "out of memory" if isinstance(error, MemoryError) else error
+                yield Note(f"no checkpoint of step {state.step:,}: {why}; {last}; training continues")
             self._failed = True
             return
         self._last, self._failed = state.step, False
         if is_last:
-            yield Note("to go on later, give the same command with --resume")
+            yield Note("to resume later, run the same command with --resume")
 
     def _write(self, state: TrainingState) -> None:
-        if self._is_divided:
-            self._write_together(state)
+        if self._is_sharded:
+            self._write_shards(state)
         else:
             data = serialized(state.to_tensors())
             with self._checkpoints.writing(state.step, len(data)) as new:
@@ -157,25 +158,25 @@ class Checkpointer:
                 self._write_rest(new, state)
         self.run.resumes = True
 
-    def _write_together(self, state: TrainingState) -> None:
-        """Rank 0 makes the folder, every rank writes its part into it, and rank 0 puts it in place."""
+    def _write_shards(self, state: TrainingState) -> None:
+        """Write a sharded checkpoint: rank 0 makes the folder, every rank writes its file into it."""
         from nextword.training.distributed.shards import put_together, write_part
 
         own = sum(each.nbytes for each in state.to_tensors().values())
         need = own * (self.ranks.world if state.engine.name == "fsdp" else 1)
-        has_told = False
+        has_sent = False
         try:
             with self._checkpoints.writing(state.step, need) as new:
-                has_told = True
+                has_sent = True
                 self.ranks.broadcast(str(new.path))
                 put_together(new, self.ranks.gather(write_part(new.path, state)))
                 self._write_rest(new, state)
         finally:
-            if not has_told:
+            if not has_sent:
                 self.ranks.broadcast(None)
 
-    def _help(self, state: TrainingState) -> None:
-        """The other ranks: their part of a checkpoint, if there is a folder for it."""
+    def _write_shard(self, state: TrainingState) -> None:
+        """Write the shard of a rank other than 0, if rank 0 could make the folder."""
         from nextword.training.distributed.shards import write_part
 
         if (folder := self.ranks.broadcast(None)) is not None:
@@ -191,14 +192,14 @@ class Checkpointer:
 
 
 def check_text(then: dict[str, Any], now: dict[str, Any], run: str) -> None:
-    """The text must be the one that the training was begun with."""
+    """Check that the text is the one that the training run was started with."""
     before, after = then["text"], now["text"]
     for what, key in (("the text", "ids"), ("the held-out text", "held_out")):
         if then[key] != now[key] or (key == "ids" and before["sha256"] != after["sha256"]):
             sizes = f": it had {before['bytes']:,} bytes and has {after['bytes']:,}" if key == "ids" else ""
             raise RunError(
-                f"{what} is not the one that '{run}' was begun with{sizes} (SHA-256 {then[key][:12]}…, now "
-                f"{now[key][:12]}…); give the same text, or --overwrite to begin anew with this one"
+                f"{what} is not the one that '{run}' was started with{sizes} (SHA-256 {then[key][:12]}…, now "
+                f"{now[key][:12]}…); use the same text, or start over with this one (--overwrite)"
             )
 
 
@@ -206,7 +207,7 @@ EMPTY = hashlib.sha256().hexdigest()  # of no held-out examples
 
 
 def describe(job: Job, prepared: Prepared) -> dict[str, Any]:
-    """Return hashes of what is learned from and measured; threads, device, torch, type of products."""
+    """Return what a checkpoint records: hashes of the examples, threads, device, torch version, precision."""
     import torch
 
     from nextword.models.network import device_of
@@ -224,36 +225,36 @@ def describe(job: Job, prepared: Prepared) -> dict[str, Any]:
     }
 
 
-EVERY = 120.0  # seconds
-SHARE = 0.05  # of the time, at most
+EVERY = 120.0  # seconds between two checkpoints
+SHARE = 0.05  # of the time goes to checkpoints, at most
 
 
 @dataclass(frozen=True)
 class SavePoint(Event):
-    """The training could be taken up again from here; valid until the next event is asked for."""
+    """A state that training can resume from; valid until the next event is requested."""
 
     state: TrainingState
-    is_last: bool = False  # somebody has stopped it
+    is_last: bool = False  # a signal has stopped training
 
 
-class Saves:
-    """Counts the steps, or watches the clock."""
+class SaveSchedule:
+    """Decides when to save: every N steps, or by the clock."""
 
     def __init__(self, every: int) -> None:
         self.every = every
-        self.wanted: float = False  # by the clock, after the step that is being made
+        self.wanted: float = False  # by the clock, after the current step
         self._last, self._cost = time.monotonic(), 0.0
 
     def is_due(self, step: int) -> bool:
-        """Whether the state after this step should be written."""
+        """Return whether the state after this step should be saved."""
         return step % self.every == 0 if self.every else bool(self.wanted)
 
     def is_time(self) -> bool:
-        """Whether the last one is long ago."""
+        """Return whether the last checkpoint was long enough ago."""
         return time.monotonic() - self._last >= max(EVERY, self._cost / SHARE)
 
     def point(self, state: TrainingState, is_last: bool = False) -> Iterator[Event]:
-        """Hand out the state; how long that takes decides when it is done next."""
+        """Yield the state to be saved; how long that takes decides when to save next."""
         began = time.monotonic()
         yield SavePoint(state, is_last)
         self._last = time.monotonic()

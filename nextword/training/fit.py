@@ -1,7 +1,7 @@
-"""The story of a training: examples, vocabulary, ids, model, run; everything that happens is yielded.
+"""A training run from start to end: examples, vocabulary, ids, model; progress is yielded as events.
 
-Data goes down once. What an example is belongs to the task (`core.task`), what a model is to the family
-(`core.family`): count families are fitted in passes, networks learn in the loop, mixtures are made of both.
+The task (`core.task`) defines what an example is, the family (`core.family`) what a model is: count families
+are fitted in passes, networks are trained in the loop, mixtures are made of both.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def fit(
     folder: NewRun | None = None,
     conditions: Conditions | None = None,
 ) -> Iterator[Event]:
-    """Train; the last event is ``Done(Trained)``. ``folder``: the run being written, if there is one."""
+    """Train a model; the last event is ``Done(Trained)``. ``folder``: the run being written, if any."""
     began = time.perf_counter()
     conditions = conditions or Conditions()
     task, family = settings.find_task(), settings.find_family()
@@ -53,7 +53,7 @@ def fit(
         settings, prepared = yield from task.prepare(examples, settings, conditions.preparation(scratch))
         if isinstance(family, NetworkFamily):
             settings, model, learned = yield from train_network(
-                settings, prepared, conditions, metrics, _plan_writer(folder)
+                settings, prepared, conditions, metrics, _config_writer(folder)
             )
         else:
             place = None if folder is None else folder.path
@@ -74,7 +74,7 @@ def train_network(
     metrics: Rows,
     ready: Callable[[RunSettings], None] | None = None,
 ) -> Generator[Event, None, tuple[RunSettings, Any, dict[str, Any]]]:
-    """Train a network: settings as chosen for the minutes, the model, and facts of its training.
+    """Train a network; return its settings, as chosen for the minutes, the model, and facts of the training.
 
     ``ready`` is called with the settings before the first step.
     """
@@ -88,7 +88,7 @@ def train_network(
         settings, job = yield from kept(make_job(settings, prepared, conditions), metrics)
     if ready is not None:
         ready(settings)
-    if conditions.ranks.has_met:
+    if conditions.ranks.is_distributed:
         _check_same_examples(conditions, job, prepared)
     state = loop.begin(job)
     events: Iterable[Event] = loop.fit(job, state)
@@ -105,20 +105,20 @@ def train_network(
 def _calibrated(
     settings: RunSettings, prepared: Prepared, conditions: Conditions
 ) -> Generator[Event, None, RunSettings]:
-    """Choose what was left open so that it fits the minutes; rank 0 decides for all."""
+    """Choose the settings the user left open so that training fits the minutes; rank 0 decides for all."""
     from nextword.training.budget.calibrate import calibrate
 
     ranks = conditions.ranks
     if conditions.clock.is_limited and ranks.is_first:
         settings = yield from calibrate(settings, prepared, conditions)
-    if not ranks.has_met:
+    if not ranks.is_distributed:
         return settings
     chosen: str = ranks.broadcast(settings.to_toml())
-    return settings if ranks.is_first else from_toml(chosen, "the plan of rank 0")
+    return settings if ranks.is_first else from_toml(chosen, "the settings of rank 0")
 
 
 def _check_same_examples(conditions: Conditions, job: Job, prepared: Prepared) -> None:
-    """Check that every rank has read the same examples, each for itself."""
+    """Check that every rank has read the same examples."""
     from nextword.training.checkpointing import describe
 
     about = describe(job, prepared)
@@ -126,25 +126,25 @@ def _check_same_examples(conditions: Conditions, job: Job, prepared: Prepared) -
     for rank, found in enumerate(hashes):
         if found != hashes[0]:
             raise RunError(
-                f"rank {rank} has read another text than rank 0 (SHA-256 {found[0][:12]}… and "
-                f"{hashes[0][0][:12]}…); give all of them the same files"
+                f"rank {rank} has read a different text from rank 0 (SHA-256 {found[0][:12]}… and "
+                f"{hashes[0][0][:12]}…); give all ranks the same files"
             )
 
 
-def _plan_writer(folder: NewRun | None) -> Callable[[RunSettings], None]:
-    """Write the plan to ``config.toml`` before the first step."""
+def _config_writer(folder: NewRun | None) -> Callable[[RunSettings], None]:
+    """Return a function that writes the settings to ``config.toml``, called before the first step."""
     return lambda settings: None if folder is None else folder.write(CONFIG, settings.to_toml())
 
 
 def _engine(settings: RunSettings) -> tuple[str, str]:
-    """Return who counts, and the master of a cluster."""
+    """Return the engine that counts, and the address of the cluster's master."""
     train = settings.train
     return (train.engine, train.master) if isinstance(train, SpreadSettings) else ("local", "")
 
 
 @contextmanager
 def _scratch(settings: RunSettings, folder: NewRun | None) -> Iterator[Path | None]:
-    """Make a folder for temporary files where memory is limited or a cluster counts: beside the run."""
+    """Make a folder for temporary files inside the run, if memory is limited or a cluster counts."""
     if not settings.train.memory and _engine(settings)[0] == "local":
         yield None
         return

@@ -1,4 +1,4 @@
-"""One training of a network: what is learned, from what, and within which limits."""
+"""Everything the training loop of a network needs: network, batches, objective, held-out examples, limits."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ def _itself(network: Any) -> Any:
 
 @dataclass
 class Job:
-    """What the loop needs, made by the task; nothing in it depends on what an example is."""
+    """What the training loop needs, made by the task; nothing in it depends on what an example is."""
 
     network: Any  # a torch module
-    settings: NeuralTrainSettings  # with nothing left open that depends on the machine
+    settings: NeuralTrainSettings  # complete: whatever depends on the machine is decided
     batches: Batches
     objective: Objective
     held_out: HeldOut | None = None
     clock: Clock = field(default_factory=Clock)
     stop: Stop = field(default_factory=Stop)
     ranks: Ranks = field(default_factory=Ranks)
-    build: Callable[[], Any] | None = None  # makes the network once more, where FSDP has divided it
-    model: Callable[[Any], Any] = _itself  # the trained network as a model
+    build: Callable[[], Any] | None = None  # builds the network again, where FSDP has sharded it
+    model: Callable[[Any], Any] = _itself  # wraps the trained network as a model
 
     @property
     def steps(self) -> int:
-        """Return the updates that the settings ask for, without a look at the clock."""
+        """Return the number of updates that the settings ask for, regardless of the clock."""
         epoch = self.batches.per_epoch / self.settings.accumulate
         return self.settings.steps or math.ceil(self.settings.epochs * epoch)
 
@@ -47,7 +47,7 @@ class Job:
 def make_job(
     settings: RunSettings, prepared: Prepared, conditions: Conditions, measured: bool = True
 ) -> Generator[Event, None, tuple[RunSettings, Job]]:
-    """Build network, batches, objective and held-out examples; the type of products becomes a setting."""
+    """Build network, batches, objective and held-out examples; the precision becomes a setting."""
     task, device = settings.find_task(), precision.find_device(conditions.device)
 
     def build() -> Any:
@@ -62,7 +62,7 @@ def make_job(
     held_out = task.held_out(settings, prepared) if measured else None
     train = _train(settings)
     if held_out is None and train.patience:
-        yield Note("there is no held-out text, so train.patience has nothing to wait for")
+        yield Note("'train.patience' has no effect, because there is no held-out text")
     return settings, Job(
         network, train, batches, task.objective(settings, batches), held_out, conditions.clock,
         conditions.stop, conditions.ranks, build, task.model,

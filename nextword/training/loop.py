@@ -1,6 +1,6 @@
-"""The loop of training: learn from the next batches, tell, measure the held-out text, stop in time.
+"""The training loop: update on the next batches, report, validate, stop in time.
 
-Everything that changes is in the `TrainingState`; everything that happens is yielded.
+Everything that changes is in the `TrainingState`; everything that happens is yielded as an event.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from nextword.system import threads
 from nextword.training import nan
 from nextword.training.budget.clock import saving_seconds
 from nextword.training.checkpointing import SavePoint as SavePoint
-from nextword.training.checkpointing import Saves
+from nextword.training.checkpointing import SaveSchedule
 from nextword.training.distributed.ranks import Engine
 from nextword.training.job import Job
 from nextword.training.optimizers import make_optimizer
-from nextword.training.progress import Pace, first_plan, peak_memory
+from nextword.training.progress import StepTimer, first_plan, peak_memory
 from nextword.training.state import TrainingState
 from nextword.training.update import Learned, Learner
 from nextword.training.validation import Validation
@@ -29,16 +29,16 @@ from nextword.training.validation import Validation
 
 @dataclass(frozen=True)
 class Outcome:
-    """The model with its best weights, and what is worth telling about its training."""
+    """The model with its best weights, and the facts that ``training.json`` records."""
 
     model: Any
     facts: dict[str, Any]
 
 
 def begin(job: Job) -> TrainingState:
-    """The state before the first step."""
+    """Make the state before the first step."""
     engine = Engine(job.ranks)
-    if job.ranks.has_met:
+    if job.ranks.is_distributed:
         from nextword.training.distributed.parallel import make_engine
 
         engine = make_engine(job.network, job.settings, job.ranks, job.build)
@@ -54,16 +54,16 @@ def begin(job: Job) -> TrainingState:
 
 
 def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
-    """Learn until plan, minutes, patience or a signal ends it; the last event is Done(Outcome)."""
+    """Train until plan, minutes, patience or a signal ends it; the last event is Done(Outcome)."""
     state = begin(job) if state is None else state
     with threads.using(job.settings.threads) as used:
         dtype = precision.dtype_of(job.settings.precision)
         learner = Learner(job.settings, job.objective)
         measuring = Validation(job.held_out, job.settings, dtype, job.clock)
-        job.clock.keep("save", saving_seconds(_size(job.network), None) if job.clock.is_limited else 0.0)
+        job.clock.reserve("save", saving_seconds(_size(job.network), None) if job.clock.is_limited else 0.0)
         job.stop.save_on_signal()
-        yield Stage("learn", None if job.clock.is_limited else state.plan.steps, "steps")
-        yield from _learn(job, learner, measuring, state)
+        yield Stage("train", None if job.clock.is_limited else state.plan.steps, "steps")
+        yield from _train(job, learner, measuring, state)
         yield from measuring.finish(state)
     facts = {
         "steps": state.step,
@@ -76,25 +76,25 @@ def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
         "threads": used,
         "precision": job.settings.precision,
         "device": str(device_of(job.network)),
-        **({"ranks": job.ranks.world, "parallel": state.engine.name} if job.ranks.has_met else {}),
+        **({"ranks": job.ranks.world, "parallel": state.engine.name} if job.ranks.is_distributed else {}),
     }
-    yield Done(Outcome(job.model(state.engine.whole(job.network)), facts))
+    yield Done(Outcome(job.model(state.engine.full_network(job.network)), facts))
 
 
-def _learn(job: Job, learner: Learner, measuring: Validation, state: TrainingState) -> Iterator[Event]:
+def _train(job: Job, learner: Learner, measuring: Validation, state: TrainingState) -> Iterator[Event]:
     job.network.train()
-    pace, settings = Pace(job.clock), job.settings
-    reports, saves = Reports(job, state, pace), Saves(settings.save_every)
-    skipped = 0  # batches one after another whose loss or gradient was NaN
-    walk = walk_batches(job.batches, state.epoch, state.index)
+    timer, settings = StepTimer(job.clock), job.settings
+    reporter, saves = StepReporter(job, state, timer), SaveSchedule(settings.save_every)
+    skipped = 0  # consecutive batches whose loss or gradient was NaN
+    upcoming = iterate_batches(job.batches, state.epoch, state.index)
     while True:
-        agreed = _agree(job, state, pace, saves)
-        if _ends(job, state, agreed):
+        agreed = _agree(job, state, timer, saves)
+        if _is_done(job, state, agreed):
             break
         began = job.clock.used()
         batches = []
         for _ in range(settings.accumulate):
-            state.epoch, state.index, batch = next(walk)
+            state.epoch, state.index, batch = next(upcoming)
             batches.append(batch)
         carried = state.carried
         learned = learner.update(state, batches)
@@ -103,9 +103,9 @@ def _learn(job: Job, learner: Learner, measuring: Validation, state: TrainingSta
             skipped = yield from nan.skip(learner, learned, state, batches, skipped)
             continue
         skipped = 0
-        pace.add(job.clock.used() - began, learned.tokens)
-        pace.revise(state.step, state.plan, settings.steps)
-        yield from reports.step(learned)
+        timer.add(job.clock.used() - began, learned.tokens)
+        timer.revise(state.step, state.plan, settings.steps)
+        yield from reporter.step(learned)
         if measuring.is_due(state):
             yield from measuring.measure(state)
         state.seconds += job.clock.used() - began
@@ -113,13 +113,13 @@ def _learn(job: Job, learner: Learner, measuring: Validation, state: TrainingSta
             yield from saves.point(state)
     if agreed.stop:
         yield from saves.point(state, is_last=True)
-    yield from reports.end()
+    yield from reporter.end()
     if job.held_out is not None and state.measured != state.step:
         yield from measuring.measure(state)
 
 
-def walk_batches(source: Batches, epoch: int, index: int) -> Iterator[tuple[int, int, Batch]]:
-    """Batch after batch, epoch after epoch, from a place on; with each the place after it."""
+def iterate_batches(source: Batches, epoch: int, index: int) -> Iterator[tuple[int, int, Batch]]:
+    """Yield batches, epoch after epoch, from (epoch, index) on; with each, the (epoch, index) after it."""
     while True:
         for batch in source.batches(epoch, index):
             index += 1
@@ -133,14 +133,14 @@ def walk_batches(source: Batches, epoch: int, index: int) -> Iterator[tuple[int,
 class Agreed(NamedTuple):
     """What all ranks do next."""
 
-    stop: bool  # somebody has sent a signal to one of them
-    is_over: bool  # by the clock of rank 0
+    stop: bool  # one of them has received a signal
+    is_over: bool  # the time is up by the clock of rank 0
 
 
-def _agree(job: Job, state: TrainingState, pace: Pace, saves: Saves) -> Agreed:
-    """Before every step: what rank 0's clock says is done by all, and a signal to one stops all."""
-    asked = (job.stop.number or 0, state.plan.steps, pace.is_over(), saves.is_time())
-    every = job.ranks.all_gather(*asked)
+def _agree(job: Job, state: TrainingState, timer: StepTimer, saves: SaveSchedule) -> Agreed:
+    """Agree on the next step: rank 0's clock decides for all ranks, and a signal to one stops all."""
+    own = (job.stop.number or 0, state.plan.steps, timer.is_over(), saves.is_time())
+    every = job.ranks.all_gather(*own)
     _, steps, is_over, saves.wanted = every[0]
     number = int(max(number for number, *_ in every))
     if not job.ranks.is_first:
@@ -150,8 +150,8 @@ def _agree(job: Job, state: TrainingState, pace: Pace, saves: Saves) -> Agreed:
     return Agreed(bool(number), bool(is_over))
 
 
-def _ends(job: Job, state: TrainingState, agreed: Agreed) -> bool:
-    """The plan is done, somebody stops us, patience is at its end, or another step would be too late."""
+def _is_done(job: Job, state: TrainingState, agreed: Agreed) -> bool:
+    """Return whether the plan is done, a signal came, patience ran out, or another step would be too late."""
     return (
         state.step >= state.plan.steps
         or agreed.stop
@@ -160,34 +160,32 @@ def _ends(job: Job, state: TrainingState, agreed: Agreed) -> bool:
     )
 
 
-class Reports:
-    """Tells what happens: rows for metrics.jsonl at fixed steps, and a few times a second for people."""
+class StepReporter:
+    """Reports updates: a row for metrics.jsonl at fixed steps, an event a few times a second for people."""
 
-    def __init__(self, job: Job, state: TrainingState, pace: Pace) -> None:
-        self.job, self.state, self.pace = job, state, pace
+    def __init__(self, job: Job, state: TrainingState, timer: StepTimer) -> None:
+        self.job, self.state, self.timer = job, state, timer
         self._last: Step | None = None
         self._shown = -1
 
     def step(self, learned: Learned) -> Iterator[Event]:
-        """After every update."""
+        """Report an update."""
         step, is_first = self.state.step, self._last is None
         self._last = self._event(learned)
         if step % self.job.settings.log_every == 0 or step == 1:
             yield Measure(row_of(self._last))
-        if self.pace.is_shown() or is_first:
+        if self.timer.should_show() or is_first:
             self._shown = step
             yield self._last
 
     def end(self) -> Iterator[Event]:
-        """After the last update: it is always told, and so is why it is the last where that may surprise."""
+        """Report the last update, and why training stopped if that may be a surprise."""
         if self._last is not None and self._shown != self._last.step:
             yield self._last
         if self.job.stop.number is not None:
-            yield Note(
-                f"stopped by {self.job.stop.name} after step {self.state.step:,}; saving what was learnt"
-            )
+            yield Note(f"stopped by {self.job.stop.name} after step {self.state.step:,}; saving the model")
         elif 0 < self.job.settings.patience <= self.state.waited:
-            yield Note(f"stopped after step {self.state.step:,}: the held-out text gets no better")
+            yield Note(f"stopped after step {self.state.step:,}: no longer improving on the held-out text")
 
     def _event(self, learned: Learned) -> Step:
         state = self.state
@@ -195,19 +193,19 @@ class Reports:
             step=state.step,
             steps=state.plan.steps,
             seconds=self.job.clock.used(),
-            seconds_left=self.pace.left(state.step, state.plan),
+            seconds_left=self.timer.left(state.step, state.plan),
             tokens=state.tokens,
             loss=learned.loss,
             rate=learned.rate,
             norm=learned.norm,
             parts=learned.parts,
-            tokens_per_second=self.pace.tokens_per_second,
+            tokens_per_second=self.timer.tokens_per_second,
             memory=peak_memory(),
         )
 
 
 def row_of(step: Step) -> dict[str, Any]:
-    """A row of metrics.jsonl."""
+    """Return an event as a row of metrics.jsonl."""
     return {
         "step": step.step,
         "seconds": round(step.seconds, 3),
@@ -221,5 +219,5 @@ def row_of(step: Step) -> dict[str, Any]:
 
 
 def _size(network: Any) -> int:
-    """Bytes of the weights."""
+    """Return the size of the weights in bytes."""
     return sum(tensor.numel() * tensor.element_size() for tensor in network.state_dict().values())

@@ -1,7 +1,7 @@
-"""NaN: where a loss or gradient that is not finite comes from, and whether to stop or to skip the batch.
+"""NaN or infinite loss or gradient: find where it comes from, then stop or skip the batch.
 
-The weights are never updated with it (`update`), so there is nothing to roll back: the batch is left out,
-and the state that was carried before it is carried on.
+The weights are never updated with it (`update`), so there is nothing to roll back: the batch is skipped, and
+the recurrent state from before it is carried on.
 """
 
 from __future__ import annotations
@@ -21,41 +21,41 @@ from nextword.models.weights import local
 from nextword.training.state import TrainingState
 from nextword.training.update import Learned, Learner
 
-_MOST = 10  # batches left out one after another: then it is not the batch
+_MOST = 10  # consecutive batches skipped: after that, the batch is not the cause
 
 
 def skip(
     learner: Learner, learned: Learned, state: TrainingState, batches: Sequence[Batch], before: int
 ) -> Generator[Event, None, int]:
-    """Leave a batch out with a note, or raise; the state is that before the batch.
+    """Skip a batch with a note, or raise, as ``train.on_nan`` says; ``state`` is that before the batch.
 
-    ``before``: batches left out just before this one; returns how many there are now.
+    ``before``: consecutive batches skipped before this one; returns the count including it.
     """
     is_loss = not math.isfinite(learned.loss)
     name, value = ("loss", learned.loss) if is_loss else ("gradient", learned.norm)
-    where = first_bad(learner, state, batches)
-    said = (
+    where = find_first_nan(learner, state, batches)
+    message = (
         f"the {name} is {value} at step {state.step + 1:,} (batch {state.index:,} of epoch "
         f"{state.epoch + 1:,}){f', first in {where}' if where else ''}"
     )
     if learner.settings.on_nan == "stop":
         raise TrainingError(
-            f"{said}; set a lower train.rate or a smaller train.clip, or leave such batches out with "
+            f"{message}; set a lower train.rate or a smaller train.clip, or skip such batches with "
             "train.on_nan=skip"
         )
     if before >= _MOST:
-        raise TrainingError(f"{said}, the last of {before + 1} one after another; set a lower train.rate")
+        raise TrainingError(f"{message}, the last of {before + 1} in a row; set a lower train.rate")
     state.skipped += 1
-    yield Note(f"{said}; the batch is left out")
+    yield Note(f"{message}; the batch is skipped")
     return before + 1
 
 
-def first_bad(learner: Learner, state: TrainingState, batches: Sequence[Batch]) -> str:
-    """The weights, else the first part of the network, that are no numbers; empty if all of them are."""
+def find_first_nan(learner: Learner, state: TrainingState, batches: Sequence[Batch]) -> str:
+    """Name the weights, or else the first part of the network, with NaN or infinite values; "" if none."""
     ranks, named = state.engine.ranks, state.network.named_parameters()
     with torch.no_grad():
         bad = (f"the weights '{name}'" for name, weight in named if not torch.isfinite(local(weight)).all())
-        if where := ranks.first_word(next(bad, "")):
+        if where := ranks.first_message(next(bad, "")):
             return where
     found: list[str] = []
     carried = state.carried
@@ -64,7 +64,7 @@ def first_bad(learner: Learner, state: TrainingState, batches: Sequence[Batch]) 
             hooks.callback(module.register_forward_hook(_hook(name, found)).remove)
         learner.read(state, batches)
     state.carried = carried
-    return ranks.first_word(found[0] if found else "")
+    return ranks.first_message(found[0] if found else "")
 
 
 def _hook(name: str, found: list[str]) -> Any:

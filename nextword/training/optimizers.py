@@ -1,8 +1,8 @@
-"""Rules for an update: SGD, AdamW, and Muon for matrices with AdamW for the rest; the slot "optimizer".
+"""Optimizers: SGD, AdamW, and Muon for matrices with AdamW for the rest; the slot "optimizer".
 
 θ ← θ - α ∇J(θ) [IITD-1 "Training a RNN Language Model"]; AdamW: Loshchilov & Hutter 2019; Muon: Jordan et
-al. 2024. The rules are those of `torch.optim`, which tests hold them to, with its fused kernels and without
-its import of a compiler, which takes as long as torch itself.
+al. 2024. The rules agree with `torch.optim` (there are tests) and use its fused kernels, but avoid its import
+of a compiler, which takes as long as importing torch itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SMALL = 1e-8  # AdamW's epsilon
 
 
 class Rule:
-    """How some weights are updated; ``state`` has a list of tensors for each thing it remembers of them."""
+    """How some weights are updated; ``state`` has lists of tensors, such as momenta, one for each weight."""
 
     def __init__(self, weights: Sequence[nn.Parameter], decay: float) -> None:
         self.weights, self.decay = list(weights), decay
@@ -75,7 +75,7 @@ class SGD(Rule):
 
 
 class AdamW(Rule):
-    """Each weight's step is divided by the size of its gradients, and it decays by itself."""
+    """Divides each weight's step by the size of its gradients, with decoupled weight decay."""
 
     def __init__(self, weights: Sequence[nn.Parameter], decay: float, betas: tuple[float, float]) -> None:
         super().__init__(weights, decay)
@@ -102,9 +102,9 @@ class AdamW(Rule):
 
 
 class Muon(Rule):
-    """The momentum of a matrix is made orthogonal, then scaled so that its entries are as large as AdamW's.
+    """Makes the momentum of a matrix orthogonal, then scales it so that entries are as large as AdamW's.
 
-    Products are of the type of all products of the training; `torch.optim.Muon` has bf16, which takes minutes
+    Matrix products use the precision of the training run; `torch.optim.Muon` uses bf16, which takes minutes
     a step where it is emulated.
     """
 
@@ -130,7 +130,7 @@ class Muon(Rule):
 
 
 def orthogonal(matrix: Tensor, steps: int = 5) -> Tensor:
-    """About U Vᵀ of the matrix U S Vᵀ, by steps of Newton and Schulz."""
+    """Approximate U Vᵀ of the matrix U S Vᵀ by Newton-Schulz iterations."""
     a, b, c = _NEWTON_SCHULZ
     x = matrix.T if matrix.shape[0] > matrix.shape[1] else matrix
     x = x / x.norm().clamp(min=1e-7)
@@ -141,7 +141,7 @@ def orthogonal(matrix: Tensor, steps: int = 5) -> Tensor:
 
 
 class Optimizer:
-    """One or several rules, each for its own weights, with a common rate and one joint state."""
+    """One or several rules, each for its own weights, with a common learning rate and one joint state."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = [rule for rule in rules if rule.weights]
@@ -153,13 +153,13 @@ class Optimizer:
             rule.step(rate)
 
     def clear(self) -> None:
-        """Forget the gradients."""
+        """Clear the gradients."""
         for rule in self.rules:
             for weight in rule.weights:
                 weight.grad = None
 
     def tensors(self) -> dict[str, Tensor]:
-        """What the rules remember: ``<rule>.<name>.<weight>``."""
+        """Return the state of all rules by name: ``<rule>.<name>.<weight>``."""
         return {
             f"{number}.{name}.{at}": tensor
             for number, rule in enumerate(self.rules)
@@ -169,30 +169,30 @@ class Optimizer:
 
     @torch.no_grad()
     def load(self, tensors: Mapping[str, Tensor]) -> None:
-        """The way back from `tensors`."""
+        """Undo `tensors`."""
         for name, tensor in self.tensors().items():
             tensor.copy_(tensors[name])
 
 
 def make_optimizer(network: Network, settings: NeuralTrainSettings) -> Optimizer:
-    """The rules that the settings name, for this network's weights."""
+    """Make the optimizer that the settings name, for this network's weights."""
     return Optimizer(find("optimizer", settings.optimizer)(network, settings))
 
 
 def sgd(network: Network, settings: NeuralTrainSettings) -> list[Rule]:
-    """SGD for all; only matrices decay."""
+    """Use SGD for all weights; only matrices decay."""
     matrices, rest = split_weights(network)
     return [SGD(matrices, settings.weight_decay, settings.momentum), SGD(rest, 0.0, settings.momentum)]
 
 
 def adamw(network: Network, settings: NeuralTrainSettings) -> list[Rule]:
-    """AdamW for all; only matrices decay."""
+    """Use AdamW for all weights; only matrices decay."""
     matrices, rest = split_weights(network)
     return [AdamW(matrices, settings.weight_decay, settings.betas), AdamW(rest, 0.0, settings.betas)]
 
 
 def muon(network: Network, settings: NeuralTrainSettings) -> list[Rule]:
-    """Muon for matrices between hidden layers, AdamW for the rest."""
+    """Use Muon for matrices between hidden layers, AdamW for the rest."""
     matrices, rest = split_weights(network)
     hidden = hidden_matrices(network)
     chosen = {id(weight) for weight in hidden}
@@ -201,13 +201,13 @@ def muon(network: Network, settings: NeuralTrainSettings) -> list[Rule]:
     return [Muon(hidden, decay, dtype), AdamW(others, decay, betas), AdamW(rest, 0.0, betas)]
 
 
-# What weight decay pulls towards zero; Muon takes of it what stands neither at the tokens nor at the output.
+# Roles with weight decay; Muon takes those that are neither embeddings nor output layer.
 HIDDEN = frozenset({Role.MATRIX, Role.OUT, Role.GATE, Role.RECURRENT, Role.POSITION})
 DECAYS = HIDDEN | {Role.HEAD}
 
 
 def split_weights(network: Network) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Matrices, which decay, and the rest: biases, norms, embeddings. Shared weights are listed once."""
+    """Return matrices, which decay, and the rest: biases, norms, embeddings. Shared weights count once."""
     matrices: list[nn.Parameter] = []
     rest: list[nn.Parameter] = []
     for name, role in roles_of(network).items():
@@ -218,6 +218,6 @@ def split_weights(network: Network) -> tuple[list[nn.Parameter], list[nn.Paramet
 
 
 def hidden_matrices(network: Network) -> list[nn.Parameter]:
-    """2-D matrices that stand neither at the tokens nor at the output."""
+    """Return the 2-D matrices that are neither embeddings nor output layer."""
     found = ((role, network.get_parameter(name)) for name, role in roles_of(network).items())
     return [each for role, each in found if role in HIDDEN and each.ndim == 2 and each.requires_grad]

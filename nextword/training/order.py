@@ -1,4 +1,4 @@
-"""What was asked of a training: the order, the settings that follow from it, and its conditions."""
+"""What the user asked for: the order, the settings that follow from it, and the conditions of the run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NEURAL_DEVICES = ("auto", "cpu", "cuda", "mps")
 
 @dataclass(frozen=True)
 class Order:
-    """What somebody asked `train` for."""
+    """The arguments of `train`."""
 
     data: tuple[str, ...] = ()
     task: str | None = None
@@ -47,51 +47,51 @@ class Order:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The text; without any, the embedded corpus."""
+        """Return the files or corpora to train on; the embedded corpus by default."""
         return self.data or (DEFAULT_CORPUS,)
 
     def given_sets(self) -> dict[str, Any]:
-        """Return the settings that were named, by their dotted names."""
+        """Return the settings given with ``--set``, by their dotted names."""
         return dict(self.sets) if isinstance(self.sets, Mapping) else config.parse_sets(self.sets)
 
     def open(self, settings: RunSettings) -> Any:
-        """Open what is learned from and what is held out, as the task reads it."""
+        """Open the training and held-out examples, as the task reads them."""
         valid = () if self.valid is None else (self.valid,)
         return settings.find_task().examples(self.names, valid, settings)
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """What is no setting of the model, and so not part of its configuration."""
+    """What affects a training run but is not a setting, so it is not part of ``config.toml``."""
 
     clock: Clock = field(default_factory=Clock)
     stop: Stop = field(default_factory=Stop)
     device: str = "cpu"  # auto, cpu, cuda, mps
-    start: saved.Trained | None = None  # the run whose weights it begins with
-    whole: bool = False  # read all examples, whatever the time
-    checkpointer: Checkpointer | None = None  # writes checkpoints, and goes on from one
+    start: saved.Trained | None = None  # the run whose weights training starts from
+    whole: bool = False  # read all examples, however little time there is
+    checkpointer: Checkpointer | None = None  # writes checkpoints and resumes from one
     ranks: Ranks = field(default_factory=Ranks)  # the processes that train together
 
     def preparation(self, scratch: Path | None = None) -> Preparation:
-        """Return how examples are prepared: a resumed training reads as much as it did at first."""
+        """Return how examples are prepared; a resumed training run reads as much text as it did at first."""
         if self.checkpointer is None:
             return Preparation(scratch, None, self.clock.seconds, self.whole)
         return Preparation(
-            scratch, self.checkpointer.vocabulary(), self.checkpointer.reading.seconds, self.whole
+            scratch, self.checkpointer.vocabulary(), self.checkpointer.reading_clock.seconds, self.whole
         )
 
 
 def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
-    """Every setting, checked, and what should be said about the choice."""
+    """Return all settings, checked, and notes about what was chosen automatically."""
     if order.model is not None and order.recipe is not None:
-        raise ConfigError('--model and --recipe exclude each other; write family = "…" into the recipe')
+        raise ConfigError('--model and --recipe cannot be combined; write family = "…" into the recipe')
     if order.minutes is not None and not order.minutes > 0:
         raise ConfigError(f"'minutes' is {order.minutes}; it must be more than 0")
     model, notes = order.model, []
     sets = order.given_sets()
-    begun = None if order.source is None else _settings_from(order.source)
-    if begun is not None and order.recipe is None and model is None:
-        model = begun.family
+    source = None if order.source is None else _settings_from(order.source)
+    if source is not None and order.recipe is None and model is None:
+        model = source.family
     if order.recipe is None and model in (None, "auto"):
         choice = cast(Task, catalog.find("task", order.task or "lm")).choose(sets, order.minutes)
         sets = {**choice.sets, **sets}
@@ -103,44 +103,44 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
         seed=order.seed,
         sets=sets,
         task=order.task,
-        base=None if begun is None else lambda family: _base(begun, family, order),
+        base=None if source is None else lambda family: _base(source, family, order),
     )
     _check_device(order.device, settings)
     family = settings.find_family()
     if isinstance(family, CompositeFamily) and order.minutes is None:
         raise ConfigError(
-            f"a {settings.family} is not trained on text without --minutes; make one with: {family.made_by}"
+            f"training a {settings.family} on text needs --minutes; or make one with: {family.made_by}"
         )
     return settings, notes
 
 
 def _settings_from(name: str) -> RunSettings:
-    """The settings of the run that is gone on from; a count model cannot be."""
+    """Return the settings of the ``--from`` run, which must have weights: a count model has none."""
     folder = open_run(resolve(name))
     found = from_toml(folder.read_text(saved.CONFIG), str(folder.path / saved.CONFIG))
     if not isinstance(found.find_family(), NetworkFamily):
         raise ConfigError(
-            f"--from needs a model with weights to go on from, and '{name}' is a {found.family}; join the "
-            "texts instead (train A B), or mix two runs (nextword mix)"
+            f"--from needs a model with weights to start from, and '{name}' is a {found.family}; train on "
+            "all texts together instead (train A B), or mix two runs (nextword mix)"
         )
     return found
 
 
-def _base(begun: RunSettings, family: str, order: Order) -> dict[str, Any]:
-    """What the new run has from the old one: its model, and its tokenizer unless another is named."""
-    if family != begun.family:
+def _base(source: RunSettings, family: str, order: Order) -> dict[str, Any]:
+    """Return the settings taken from the ``--from`` run: its model, and its tokenizer by default."""
+    if family != source.family:
         raise ConfigError(
-            f"--from '{order.source}' is a {begun.family}, and a {family} cannot begin with its weights; "
-            f"leave --model out, or choose {begun.family}"
+            f"--from '{order.source}' is a {source.family}, and a {family} cannot start from its weights; "
+            f"leave out --model, or use --model {source.family}"
         )
-    base = {f"model.{name}": value for name, value in begun.model.model_dump().items()}
+    base = {f"model.{name}": value for name, value in source.model.model_dump().items()}
     if order.source is not None and order.tokenizer is None:
         base["text.tokenizer"] = os.fspath(resolve(order.source))
     return base
 
 
 def _check_device(device: str, settings: RunSettings) -> None:
-    """Count models know the CPU only; for the others the device must be there."""
+    """Check that the device exists; count models run on the CPU only."""
     neural = isinstance(settings.find_family(), NetworkFamily)
     allowed = _NEURAL_DEVICES if neural else _DEVICES
     if device not in allowed:

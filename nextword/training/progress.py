@@ -1,4 +1,4 @@
-"""How fast a training goes, what is left of it, and when its minutes are over."""
+"""Speed, remaining time and plan of a training run: how many steps there will be."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 
 from nextword.training.budget.clock import Clock
 
-_FIRST_GUESS = 10_000  # steps, until the first ones have shown how long they take
-_EVERY = 0.02  # the plan is looked at each time this share of the minutes is over
-_WORTH = 0.02  # a plan that is wrong by less is left alone
-_RECENT = 64  # updates whose pace counts
-_MEASURING = 0.05  # of the time goes to measuring the held-out text
+_FIRST_GUESS = 10_000  # steps, until the first few have been timed
+_EVERY = 0.02  # the plan is revised each time this share of the minutes has passed
+_WORTH = 0.02  # a plan that is off by less is left alone
+_RECENT = 64  # newest updates that count
+_MEASURING = 0.05  # of the time goes to validation
 _SHOWN = 0.25  # seconds between two events of the same kind
 
 
-class Pace:
-    """Seconds per update, from the last of them; the first one of a sitting is slower and soon forgotten."""
+class StepTimer:
+    """Times the newest updates; the first one of a process is slower and does not count for long."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -28,7 +28,7 @@ class Pace:
         self._done, self._looked, self._shown = 0, clock.used(), -math.inf
 
     def add(self, seconds: float, tokens: int) -> None:
-        """An update has taken so long."""
+        """Record the seconds and tokens of an update."""
         if self._done == 1:
             self._recent.clear()
         self._done += 1
@@ -36,28 +36,28 @@ class Pace:
 
     @property
     def per_step(self) -> float:
-        """Seconds an update takes; 0 before the first."""
+        """Return the seconds that an update takes; 0 before the first."""
         return sum(seconds for seconds, _ in self._recent) / max(1, len(self._recent))
 
     @property
     def tokens_per_second(self) -> float:
-        """Words learned from, without the time for measuring."""
+        """Return the training speed, without the time for validation."""
         seconds = sum(seconds for seconds, _ in self._recent)
         return sum(tokens for _, tokens in self._recent) / max(seconds, 1e-9)
 
     def left(self, step: int, plan: Plan) -> float | None:
-        """Seconds until the end."""
+        """Return the seconds until the end, if they can be estimated."""
         if not self._recent:
             return None
         expected = (plan.steps - step) * self.per_step
         return max(0.0, min(expected, self.clock.left()) if self.clock.is_limited else expected)
 
     def is_over(self) -> bool:
-        """Another step would not end in time."""
-        return self.clock.is_limited and not self.clock.has(self.per_step)
+        """Return whether another step would not finish in time."""
+        return self.clock.is_limited and not self.clock.has_time_for(self.per_step)
 
     def revise(self, step: int, plan: Plan, most: int) -> None:
-        """Fit the plan to the minutes: often at first, then now and then; at most ``most`` steps (0: any)."""
+        """Fit the plan to the minutes, often at first, then rarely; at most ``most`` steps (0: no limit)."""
         if not self.clock.is_limited or not self._is_time():
             return
         self._looked = self.clock.used()
@@ -67,8 +67,8 @@ class Pace:
         if abs(expected - plan.steps) > _WORTH * (plan.steps - step):
             plan.revise(step, expected)
 
-    def is_shown(self) -> bool:
-        """Whether it is time to tell something again."""
+    def should_show(self) -> bool:
+        """Return whether it is time to show progress again."""
         now = time.perf_counter()
         if now - self._shown < _SHOWN:
             return False
@@ -82,12 +82,12 @@ class Pace:
 
 
 def first_plan(steps: int, clock: Clock, most: int) -> Plan:
-    """What is known before the first step: ``most`` if it was asked for, else the minutes or the epochs."""
+    """Make the plan before the first step: ``most`` steps if set, else by the minutes or the epochs."""
     return Plan.of(most or (_FIRST_GUESS if clock.is_limited else steps))
 
 
 def peak_memory() -> int:
-    """The most bytes this process has had in memory."""
+    """Return the peak memory of this process in bytes."""
     try:
         import resource
     except ImportError:
@@ -97,22 +97,22 @@ def peak_memory() -> int:
 
 @dataclass
 class Plan:
-    """``revisions``: from which step on how many steps in all were expected."""
+    """The expected number of steps; ``revisions``: pairs (from this step on, steps expected in total)."""
 
     revisions: list[tuple[int, int]] = field(default_factory=list)
 
     @classmethod
     def of(cls, steps: int) -> Plan:
-        """A plan of so many steps."""
+        """Make a plan of this many steps."""
         return cls([(0, max(1, steps))])
 
     @property
     def steps(self) -> int:
-        """Steps expected in all."""
+        """Return the steps expected in total."""
         return self.revisions[-1][1]
 
     def revise(self, step: int, steps: int) -> None:
-        """After ``step`` updates: so many in all are expected now."""
+        """Expect this many steps in total, as known after ``step`` updates."""
         steps = max(steps, step)
         if steps != self.steps:
             if self.revisions[-1][0] == step:
@@ -120,7 +120,7 @@ class Plan:
             self.revisions.append((step, max(1, steps)))
 
     def progress(self, step: int) -> float:
-        """The share of the training that is over in the middle of this update (the first is 1).
+        """Return the share of training done in the middle of this update (the first is 1).
 
         It never jumps: a revision spreads what was left then over the steps that are left now.
         """
@@ -134,10 +134,10 @@ class Plan:
         return min(1.0, over)
 
     def to_json(self) -> list[list[int]]:
-        """Plain lists."""
+        """Return the revisions as plain lists."""
         return [list(pair) for pair in self.revisions]
 
     @classmethod
     def from_json(cls, pairs: Sequence[Sequence[int]]) -> Plan:
-        """The way back."""
+        """Undo `to_json`."""
         return cls([(int(at), int(steps)) for at, steps in pairs])

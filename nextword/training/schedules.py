@@ -1,8 +1,7 @@
-"""The learning rate over the training: it rises, stays and falls to zero; the slot "schedule".
+"""Learning-rate schedules: warm-up, a constant phase, decay to zero; the slot "schedule".
 
-Progress is the share of the training that is over, 0 to 1, whatever it is counted in; so a schedule needs to
-know neither steps nor minutes. Linear decay and 1 - sqrt: Hägele et al. 2024; cosine: Loshchilov & Hutter
-2017.
+Progress is the share of training that is done, 0 to 1, so a schedule needs to know neither steps nor minutes.
+Linear decay and 1 - sqrt: Hägele et al. 2024; cosine: Loshchilov & Hutter 2017.
 """
 
 from __future__ import annotations
@@ -14,27 +13,27 @@ from nextword.models.training import NeuralTrainSettings
 
 
 def cosine(x: float) -> float:
-    """½ (1 + cos πx): as all of these, what is left of the rate at the share x of the decay."""
+    """Return ½ (1 + cos πx): like all of these, the factor on the rate at the share x of the decay."""
     return 0.5 * (1 + math.cos(math.pi * x))
 
 
 def linear(x: float) -> float:
-    """1 - x."""
+    """Return 1 - x."""
     return 1 - x
 
 
 def sqrt(x: float) -> float:
-    """1 - √x: fast at first."""
+    """Return 1 - √x: fast at first."""
     return 1 - math.sqrt(x)
 
 
 def constant(x: float) -> float:
-    """1: it does not fall by itself."""
+    """Return 1: no decay."""
     return 1.0
 
 
 def factor(settings: NeuralTrainSettings, progress: float) -> float:
-    """What the rate is multiplied by at this point of the training."""
+    """Return the factor on the learning rate at this point of the training."""
     if progress < settings.warmup:
         return progress / settings.warmup
     begins = max(settings.warmup, 1 - settings.decay)

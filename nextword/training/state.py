@@ -1,8 +1,8 @@
-"""Everything that decides what comes next in a training: one object, as tensors and JSON and back.
+"""The training state: everything that decides what comes next, as tensors and JSON and back.
 
-What the trusted trainers save, and the state a recurrent model carries from batch to batch, which they
-forget. Random numbers and the order of the text are functions of (seed, step) and (seed, epoch, index):
-nothing of them has to be kept.
+It has what other trainers save, and also the state that a recurrent model carries from batch to batch, which
+they lose. Random numbers and the order of the text are functions of (seed, step) and (seed, epoch, index),
+so nothing of them has to be saved.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nextword.training.distributed.ranks import Engine
 from nextword.training.optimizers import Optimizer
 from nextword.training.progress import Plan
 
-# What goes to JSON as it is.
+# Fields that are written to JSON unchanged.
 _PLAIN = (
     "step",
     "epoch",
@@ -50,57 +50,57 @@ class Snapshot:
 
 @dataclass
 class TrainingState:
-    """Where a training stands."""
+    """The state of a training run after some step."""
 
     network: Any
     optimizer: Optimizer
     plan: Plan
-    engine: Engine = field(default_factory=Engine)  # exchanges gradients, where there are several ranks
+    engine: Engine = field(default_factory=Engine)  # exchanges gradients between ranks
     step: int = 0  # updates made
     epoch: int = 0
-    index: int = 0  # batches of this epoch that were learned from
+    index: int = 0  # batches of this epoch that are done
     carried: State = None  # what a recurrent network has read before the next batch
-    tokens: int = 0  # predictions learned from
-    seconds: float = 0.0  # used for learning, in this and earlier sittings
-    factor: float = 1.0  # on the rate: what plateaus have left of it
+    tokens: int = 0  # predictions trained on
+    seconds: float = 0.0  # of training, including those before a resume
+    factor: float = 1.0  # on the learning rate: lowered at each plateau
     waited: int = 0  # measurements since the best one
-    measured: int = -1  # the step after which the held-out text was measured last
-    measured_tokens: int = 0  # predictions learned from until then
-    valid_tokens: int = 0  # how much of the held-out text is measured each time; 0: not decided yet
-    skipped: int = 0  # batches that were left out, since their loss was no number
+    measured: int = -1  # the step of the last validation
+    measured_tokens: int = 0  # value of ``tokens`` at that step
+    valid_tokens: int = 0  # held-out tokens measured each time; 0: not decided yet
+    skipped: int = 0  # batches skipped because of NaN
     best: Snapshot | None = None
     averages: list[Snapshot] = field(default_factory=list)  # the best few, to be averaged at the end
     ema: Weights | None = None
 
     def to_tensors(self) -> dict[str, Tensor]:
-        """All tensors that this process holds, by name; no two of them share memory."""
+        """Return all tensors of this process by name; no two of them share memory."""
         found: dict[str, Tensor] = {}
         found |= _named("network", weights_of(self.network))
         found |= _named("optimizer", self.optimizer.tensors())
         found |= _named("carried", {str(at): leaf for at, leaf in enumerate(leaves(self.carried))})
         found |= _named("best", {} if self.best is None else self.best.weights)
         found |= _named("ema", self.ema or {})
-        for number, kept in enumerate(self.averages):
-            found |= _named(f"average.{number}", kept.weights)
+        for number, each in enumerate(self.averages):
+            found |= _named(f"average.{number}", each.weights)
         return _unshared(found)
 
     def to_json(self) -> dict[str, Any]:
-        """All numbers."""
+        """Return all numbers."""
         return {
             **{name: getattr(self, name) for name in _PLAIN},
             "plan": self.plan.to_json(),
             "carries": self.carried is not None,
-            "best": None if self.best is None else _about(self.best),
-            "averages": [_about(kept) for kept in self.averages],
+            "best": None if self.best is None else _snapshot_json(self.best),
+            "averages": [_snapshot_json(each) for each in self.averages],
         }
 
     def restore(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
-        """Become the state that was written; a state of another model or version is damaged for us."""
+        """Restore a saved state; one of another model or version raises `DamagedError`."""
         try:
             self._restore(tensors, values)
         except (KeyError, TypeError, ValueError, RuntimeError, IndexError) as error:
             raise DamagedError(
-                f"the saved training does not fit this model ({error}); start the training anew"
+                f"the checkpoint does not fit this model ({error}); start over with --overwrite"
             ) from error
 
     def _restore(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
@@ -112,16 +112,15 @@ class TrainingState:
         carried = _part("carried", tensors)
         self.carried = None
         if values["carries"]:
-            tensors_kept = [
-                carried[str(at)].clone().to(device_of(self.network)) for at in range(len(carried))
-            ]
+            device = device_of(self.network)
+            values_carried = [carried[str(at)].clone().to(device) for at in range(len(carried))]
             with torch.no_grad():
-                self.carried = filled(self.network.start(1), tensors_kept)
-        self.best = _kept(values["best"], _part("best", tensors))
+                self.carried = filled(self.network.start(1), values_carried)
+        self.best = _snapshot_of(values["best"], _part("best", tensors))
         self.averages = [
-            kept
+            each
             for number, about in enumerate(values["averages"])
-            if (kept := _kept(about, _part(f"average.{number}", tensors))) is not None
+            if (each := _snapshot_of(about, _part(f"average.{number}", tensors))) is not None
         ]
         ema = _part("ema", tensors)
         self.ema = {name: tensor.clone() for name, tensor in ema.items()} or None
@@ -137,7 +136,7 @@ def _part(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _unshared(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Contiguous tensors on the CPU; one that shares memory with another is copied."""
+    """Return contiguous tensors on the CPU; one that shares memory with another is copied."""
     seen: set[int] = set()
     found = {}
     for name, tensor in tensors.items():
@@ -148,11 +147,11 @@ def _unshared(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return found
 
 
-def _about(kept: Snapshot) -> dict[str, Any]:
-    return {"cost": kept.cost, "step": kept.step, "values": kept.values}
+def _snapshot_json(snapshot: Snapshot) -> dict[str, Any]:
+    return {"cost": snapshot.cost, "step": snapshot.step, "values": snapshot.values}
 
 
-def _kept(about: Any, weights: Weights) -> Snapshot | None:
+def _snapshot_of(about: Any, weights: Weights) -> Snapshot | None:
     if about is None:
         return None
     weights = {name: tensor.clone() for name, tensor in weights.items()}

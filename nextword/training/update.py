@@ -1,4 +1,4 @@
-"""One update of the weights: the loss of some batches, gradients back through time, clipping, a step.
+"""One update of the weights: loss of some batches, gradients through time, clipping, optimizer step.
 
 [IITD-1 "Training a RNN Language Model", "Backpropagation for RNNs"]
 """
@@ -36,7 +36,7 @@ class Learned(NamedTuple):
 
     @property
     def is_finite(self) -> bool:
-        """Return whether neither loss nor gradient is NaN or infinite, so that the update was made."""
+        """Return whether loss and gradient are finite, so that the update was made."""
         return math.isfinite(self.loss) and math.isfinite(self.norm)
 
 
@@ -55,7 +55,7 @@ class Learner:
     objective: Objective
 
     def update(self, state: TrainingState, batches: Sequence[Batch]) -> Learned:
-        """Learn from these batches together; every token weighs the same."""
+        """Update the weights on these batches together; every token has the same weight."""
         network, settings = state.network, self.settings
         progress = state.plan.progress(state.step + 1)
         tokens = sum(batch.tokens for batch in batches)
@@ -79,7 +79,7 @@ class Learner:
         return learned
 
     def read(self, state: TrainingState, batches: Sequence[Batch]) -> list[Summed]:
-        """Read the batches of the next update and add their gradients; returns the loss of each."""
+        """Add up the gradients of the batches of the next update; return the loss of each."""
         tokens = sum(batch.tokens for batch in batches)
         device = device_of(state.network)
         with seeded(device, self.settings.seed, TRAINING, state.step, *state.engine.ranks.key):
@@ -89,7 +89,7 @@ class Learner:
             ]
 
     def _gradient(self, state: TrainingState, batch: Batch, tokens: int, is_last: bool = True) -> Summed:
-        """Add the gradient of our rows of a batch; a state that is carried goes on."""
+        """Add the gradient of this rank's rows of a batch; a carried state is updated."""
         network, engine = state.network, state.engine
         part, own = engine.ranks.part(batch.rows), engine.ranks.rows_of(batch)
         has_rows = part.start < part.stop
@@ -100,7 +100,7 @@ class Learner:
         parts: dict[str, Tensor] = {}
         pieces = of.pieces(own)
         for number, piece in enumerate(pieces, start=1):
-            with engine.adding(is_last and number == len(pieces)):
+            with engine.accumulating(is_last and number == len(pieces)):
                 loss, after = engine.loss(network, of, piece, after)
                 if loss.total.requires_grad:
                     torch.autograd.backward(loss.total / engine.divisor(tokens))
@@ -115,9 +115,9 @@ class Learner:
 def clip(
     parameters: Sequence[nn.Parameter], longest: float, whole: Callable[[float], float] | None = None
 ) -> float:
-    """Scale all gradients together to a norm of at most ``longest`` (0: any); returns the norm before.
+    """Scale all gradients together to a norm of at most ``longest`` (0: no limit); return the norm before.
 
-    ``whole``: the norm of the whole gradient, where these are a part of it.
+    ``whole`` returns the norm of the whole gradient from that of these, if they are a part of it.
     """
     gradients = [local(parameter.grad) for parameter in parameters if parameter.grad is not None]
     norm = float(torch.nn.utils.get_total_norm(gradients))

@@ -25,7 +25,7 @@ def test_second_signal_leaves_at_once_and_the_training_can_be_gone_on_with(scene
     assert found["code"] == 128 + 15
     assert found["damaged"] == []
     assert found["again"] == 0
-    assert "going on after step" in found["log"]
+    assert "resuming after step" in found["log"]
     assert found["weights"] == scenes["expected"]
 
 

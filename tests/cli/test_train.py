@@ -18,7 +18,7 @@ def test_train_writes_every_file_of_a_run(nextword, corpus, here):
     ):
         assert (here / "w" / name).is_file()
     assert 'smoothing = "witten-bell"' in (here / "w" / "config.toml").read_text()
-    assert "word for word" in (here / "w" / "README.md").read_text()
+    assert "verbatim" in (here / "w" / "README.md").read_text()
 
 
 def test_run_without_a_name_gets_one_and_is_the_latest(nextword, corpus, here):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nextword.runs.facts import brief
+from nextword.runs.facts import summarize
 
 
 def test_last_learning_and_best_measurement_are_told():
@@ -13,7 +13,7 @@ def test_last_learning_and_best_measurement_are_told():
         {"step": 20, "valid_nll": 4.5, "valid_perplexity": 90.0, "valid_bits_per_byte": None},
         {"step": 30, "valid_nll": None, "valid_perplexity": None},
     ]
-    assert brief(rows) == {
+    assert summarize(rows) == {
         "steps": 30,
         "loss": 3.0,
         "tokens_per_second": 120.0,
@@ -25,8 +25,8 @@ def test_last_learning_and_best_measurement_are_told():
 
 
 def test_numbers_of_count_models_are_told_as_they_are():
-    assert brief([{"order": 5}, {"valid_perplexity": 3.0}]) == {"order": 5, "valid_perplexity": 3.0}
+    assert summarize([{"order": 5}, {"valid_perplexity": 3.0}]) == {"order": 5, "valid_perplexity": 3.0}
 
 
 def test_nothing_measured_is_nothing_told():
-    assert brief([]) == {}
+    assert summarize([]) == {}

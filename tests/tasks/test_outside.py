@@ -71,7 +71,7 @@ def test_verbs_of_language_models_refuse_it_in_one_sentence(lines, capsys):
 
 def test_a_model_of_another_task_is_refused(lines, capsys):
     assert main.run(["train", lines, "--task", "lm", "--model", "letter-counts"]) == 1
-    assert "'letter-counts' is a model of the task 'sort', and the task is 'lm'" in capsys.readouterr().err
+    assert "'letter-counts' is a model for the task 'sort', but the task is 'lm'" in capsys.readouterr().err
     assert main.run(["train", lines, "--task", "sort"]) == 1
     assert "name one with --model" in capsys.readouterr().err
 

@@ -19,7 +19,7 @@ from nextword.api.train import run
 from nextword.core.errors import RunError
 from nextword.store import checkpoints, replace
 from nextword.store.checkpoints import find_last
-from nextword.training.checkpointing import Saves
+from nextword.training.checkpointing import SaveSchedule
 
 SAVING = {"train.save_every": 4}
 FILES = (
@@ -152,7 +152,7 @@ def test_after_a_flipped_bit_the_result_is_the_same(name, killed, text, whole, t
     data[len(data) // 3] ^= 1
     path.write_bytes(data)
     _, notes = finished(order(text, **SAVING), out, resume=True)
-    assert any("learned after step 4 is lost" in note for note in notes)
+    assert any("the steps after step 4 are lost" in note for note in notes)
     assert files(out) == whole
 
 
@@ -162,7 +162,7 @@ def test_without_any_whole_checkpoint_it_starts_from_the_beginning_and_says_so(k
     for path in (out / "checkpoint").glob("ckpt-*/state.json"):
         path.write_bytes(b"")
     _, notes = finished(order(text, **SAVING), out, resume=True)
-    assert any("no intact checkpoint is left" in note and "training starts over" in note for note in notes)
+    assert any("no intact checkpoint is left" in note and "from the beginning" in note for note in notes)
     assert files(out) == whole
 
 
@@ -175,7 +175,7 @@ def test_pointer_that_is_lost_or_points_nowhere_costs_nothing(pointer, killed, t
     if pointer is not None:
         (out / "checkpoint/LAST").write_text(pointer)
     _, notes = finished(order(text, **SAVING), out, resume=True)
-    assert any("going on after step 8" in note for note in notes)
+    assert any("resuming after step 8" in note for note in notes)
     assert files(out) == whole
 
 
@@ -187,7 +187,7 @@ def test_checkpoint_of_an_older_training_with_a_higher_number_is_not_taken(kille
     (old,) = (tmp_path / "old/checkpoint").glob("ckpt-000012-*")
     shutil.copytree(old, out / "checkpoint" / old.name)
     _, notes = finished(order(text, **SAVING), out, resume=True)
-    assert any("going on after step 8" in note for note in notes)
+    assert any("resuming after step 8" in note for note in notes)
     assert files(out) == whole
 
 
@@ -225,7 +225,7 @@ def test_slow_disk_is_written_to_so_seldom_that_it_costs_a_twentieth(monkeypatch
     """26: each save takes half a minute, a step a second."""
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    saves, spent = Saves(0), 0.0
+    saves, spent = SaveSchedule(0), 0.0
     for _ in range(20_000):
         now[0] += 1.0
         if saves.is_time():
@@ -252,7 +252,7 @@ def test_clock_that_jumps_while_learning_changes_nothing(text, whole, tmp_path, 
     (out / "checkpoint/LAST").unlink()
     jump[0] = 86_400
     _, notes = finished(order(text, **SAVING), out, resume=True)
-    assert any("going on after step 8" in note for note in notes)
+    assert any("resuming after step 8" in note for note in notes)
     assert files(out) == whole
 
 
@@ -271,7 +271,5 @@ def test_no_memory_for_a_checkpoint_costs_the_checkpoint(name, text, whole, tmp_
     monkeypatch.setattr("safetensors.torch.save", fail)
     events = list(run(order(text, **SAVING), tmp_path / "r"))
     told = [note for note in notes_of(events) if note.startswith("no checkpoint of step 4")]
-    assert told == [
-        "no checkpoint of step 4: the memory is not enough; there is none before it, and the training goes on"
-    ]
+    assert told == ["no checkpoint of step 4: out of memory; there is no earlier one; training continues"]
     assert files(tmp_path / "r") == whole

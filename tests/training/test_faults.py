@@ -58,7 +58,7 @@ def test_gradient_that_is_no_number_stops_or_is_left_out(value, precision, text,
     assert find_last(tmp_path / "stopped").checkpoint.step == 4
     poison(monkeypatch, 6, value)
     made, notes = finished(order(text, **sets, **{"train.on_nan": "skip"}), tmp_path / "skipped")
-    assert any("at step 6" in note and "the batch is left out" in note for note in notes)
+    assert any("at step 6" in note and "the batch is skipped" in note for note in notes)
     assert (made.facts.training["skipped"], made.facts.training["steps"]) == (1, 14)
 
 
@@ -127,10 +127,10 @@ def test_type_that_cannot_be_used_here_is_changed_on_request_only(here, then, te
     monkeypatch.setattr(processor, "_answer", Processor("works", ratios=FASTER))
     killed_after(4, asked, out)
     monkeypatch.setattr(processor, "_answer", here)
-    with pytest.raises(ConfigError, match=r"begun with bf16 products, .* add --set train\.precision=fp32"):
+    with pytest.raises(ConfigError, match=r"trained in bf16, .* add --set train\.precision=fp32"):
         finished(asked, out, resume=True)
     made, notes = finished(order(text, **SAVING, **{"train.precision": "fp32"}), out, resume=True)
-    assert "products were bf16 before and are fp32 now, so digits differ from here on" in notes
+    assert "precision was bf16 before and is fp32 now, so numbers differ slightly from here on" in notes
     assert made.facts.training["precision"] == "fp32"
     assert made.facts.training["steps"] == 14
 
@@ -163,7 +163,7 @@ def test_text_that_was_shortened_lengthened_or_edited_is_refused(new, tmp_path):
     mine.write_text(TEXT)
     killed_after(4, order(mine, **SAVING), tmp_path / "r")
     mine.write_text(new)
-    with pytest.raises(RunError, match=r"is not the one that .* was begun with"):
+    with pytest.raises(RunError, match=r"is not the one that .* was started with"):
         finished(order(mine, **SAVING), tmp_path / "r", resume=True)
 
 

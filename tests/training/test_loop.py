@@ -127,7 +127,7 @@ def test_patience_ends_a_training_that_gets_no_better():
         job(rate=30.0, schedule="constant", steps=500, valid_every=1, patience=3, clip=0)
     )
     assert done.result.facts["steps"] < 500
-    assert any("gets no better" in note for note in notes_of(events))
+    assert any("no longer improving" in note for note in notes_of(events))
 
 
 def test_rate_falls_where_the_held_out_text_gets_no_better():
@@ -160,7 +160,7 @@ def test_loss_that_is_no_number_stops_with_step_and_batch():
     with pytest.raises(TrainingError, match=where):
         list(loop.fit(made))
     made.settings = made.settings.model_copy(update={"on_nan": "skip"})
-    with pytest.raises(TrainingError, match="the last of 11 one after another"):
+    with pytest.raises(TrainingError, match="the last of 11 in a row"):
         list(loop.fit(made))
 
 
@@ -183,7 +183,7 @@ def test_batch_whose_loss_is_no_number_is_left_out_if_that_is_set():
     *events, done = loop.fit(made)
     notes = notes_of(events)
     assert len(notes) == 1
-    assert "at step 3 (batch 3 of epoch 1), first in 'embedding'; the batch is left out" in notes[0]
+    assert "at step 3 (batch 3 of epoch 1), first in 'embedding'; the batch is skipped" in notes[0]
     assert (done.result.facts["steps"], done.result.facts["skipped"]) == (30, 1)
     assert all(torch.isfinite(each).all() for each in made.network.parameters())
 

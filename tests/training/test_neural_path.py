@@ -8,7 +8,6 @@ import sys
 import numpy as np
 import pytest
 import torch
-from event_streams import notes_of
 from small_texts import TWO_DOCUMENTS
 
 import nextword
@@ -81,7 +80,7 @@ def test_short_text_is_learnt_without_a_held_out_part(tmp_path):
             keep=False,
         )
     )
-    assert any("too short to hold a part of it out" in note for note in notes_of(events))
+    assert any("too short to hold out a part of it" in note for note in notes_of(events))
     assert isinstance(events[-1], Done)
 
 
@@ -114,7 +113,7 @@ def test_new_words_begin_at_the_mean_and_known_ones_are_found_by_their_text(run,
     ("about", "words"),
     [
         ({"set": {"model.hidden": 8}}, r"--from .* does not fit: '.*' is .* there and .* here"),
-        ({"model": "lstm"}, r"is a rnn, and a lstm cannot begin with its weights"),
+        ({"model": "lstm"}, r"is a rnn, and a lstm cannot start from its weights"),
     ],
 )
 def test_run_that_does_not_fit_gets_one_sentence(run, text, about, words):
@@ -126,7 +125,7 @@ def test_run_that_does_not_fit_gets_one_sentence(run, text, about, words):
 def test_count_model_has_no_weights_to_begin_with(text, tmp_path):
     made = nextword.train(text, model="ngram", out=tmp_path / "n")
     with pytest.raises(
-        ConfigError, match=r"--from needs a model with weights to go on from, and .* is a ngram"
+        ConfigError, match=r"--from needs a model with weights to start from, and .* is a ngram"
     ):
         nextword.train(text, source=str(made.path))
 

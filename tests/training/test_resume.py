@@ -35,7 +35,7 @@ def test_every_family_goes_on_bit_for_bit_from_anywhere_any_number_of_times(fami
         killed_after(step, saving, out, resume=not first)
         first = False
     made, notes = finished(asked, out, resume=True)
-    assert f"going on after step {edge + 1} of {out}" in notes
+    assert f"resuming after step {edge + 1} of {out}" in notes
     assert files(tmp_path / "whole") == files(out)
     assert made.generate("the cat", seed=1) == whole.generate("the cat", seed=1)
     assert made.facts.training["resumed"] == [1, 7, edge - 1, edge, edge + 1]
@@ -97,7 +97,7 @@ def test_changed_settings_are_refused_with_the_difference_and_harmless_ones_are_
     killed_after(4, order(text, **{"train.save_every": 4}), tmp_path / "r")
     with pytest.raises(ConfigError, match=r"model.hidden was 16 and is 17; train.batch was 4 and is 5"):
         finished(order(text, **{"model.hidden": 17, "train.batch": 5}), tmp_path / "r", resume=True)
-    with pytest.raises(ConfigError, match=r"'train.steps' is 2, but '.*' has made 4"):
+    with pytest.raises(ConfigError, match=r"'train.steps' is 2, but '.*' has already made 4"):
         finished(order(text, **{"train.steps": 2}), tmp_path / "r", resume=True)
     made, _ = finished(order(text, **{"train.steps": 20, "train.log_every": 2}), tmp_path / "r", resume=True)
     assert made.facts.training["steps"] == 20
@@ -109,7 +109,7 @@ def test_changed_text_is_refused(text, tmp_path):
     mine.write_text(TEXT)
     killed_after(4, order(mine, **{"train.save_every": 4}), tmp_path / "r")
     mine.write_text(TEXT.replace("mat", "map", 1))
-    with pytest.raises(RunError, match=r"the text is not the one that .* was begun with: it had .* bytes"):
+    with pytest.raises(RunError, match=r"the text is not the one that .* was started with: it had .* bytes"):
         finished(order(mine), tmp_path / "r", resume=True)
     mine.write_text(TEXT)
     finished(order(mine), tmp_path / "r", resume=True)
@@ -126,7 +126,7 @@ def test_damaged_checkpoint_costs_the_steps_since_the_one_before(text, tmp_path)
     state.write_bytes(data)
     _, notes = finished(asked, tmp_path / "r", resume=True)
     assert any(f"{name}/state.safetensors was changed" in note and ".damaged" in note for note in notes)
-    assert any("learned after step 4 is lost" in note for note in notes)
+    assert any("the steps after step 4 are lost" in note for note in notes)
     assert files(tmp_path / "whole") == files(tmp_path / "r")
 
 
@@ -134,7 +134,7 @@ def test_without_resume_an_unfinished_training_is_left_alone(text, tmp_path):
     killed_after(4, order(text, **{"train.save_every": 4}), tmp_path / "r")
     with pytest.raises(RunError, match="unfinished training run; resume it with --resume"):
         finished(order(text), tmp_path / "r")
-    with pytest.raises(ConfigError, match="exclude each other"):
+    with pytest.raises(ConfigError, match="cannot be combined"):
         finished(order(text), tmp_path / "r", resume=True, overwrite=True)
     with pytest.raises(ConfigError, match="give its folder with --out"):
         finished(order(text), None, resume=True)
@@ -203,7 +203,7 @@ def test_python_interface_keeps_checkpoints_too(text, tmp_path, caplog):
     killed_after(4, asked, tmp_path / "r")
     with caplog.at_level(logging.WARNING, "nextword"):
         made = nextword.train(out=tmp_path / "r", resume=True)
-    assert "going on after step 4" in caplog.text
+    assert "resuming after step 4" in caplog.text
     assert all(torch.isfinite(each).all() for each in made.model.network.state_dict().values())
 
 
@@ -217,11 +217,11 @@ def test_run_that_a_signal_stopped_can_be_used_and_gone_on_with_exactly(name, te
         if isinstance(event, Measure) and event.values.get("step") == 5 and "loss" in event.values:
             signal.raise_signal(getattr(signal, name))
         said += [event.message] if isinstance(event, Note) else []
-    assert "to go on later, give the same command with --resume" in said
+    assert "to resume later, run the same command with --resume" in said
     stopped = saved.load(tmp_path / "r", verify=True)
     assert (stopped.facts.training["stopped"], stopped.facts.training["steps"]) == (name, 5)
     made, notes = finished(order(text), tmp_path / "r", resume=True)
-    assert any("going on after step 5" in note for note in notes)
+    assert any("resuming after step 5" in note for note in notes)
     assert made.facts.training["stopped"] is None
     assert files(tmp_path / "whole") == files(tmp_path / "r")
     assert not (tmp_path / "r" / "checkpoint").exists()

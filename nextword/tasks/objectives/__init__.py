@@ -1,1 +1,1 @@
-"""What is made small: losses, what the model reads meanwhile, and how far gradients go back."""
+"""Objectives: losses, what the model reads while it trains, and how far gradients go back."""

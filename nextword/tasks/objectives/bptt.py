@@ -21,7 +21,7 @@ from nextword.models.training import Bptt
 
 
 def check(bptt: Bptt, network: Network, family: str) -> None:
-    """Only a recurrent model has a state for the gradient to go back through."""
+    """Check that the model is recurrent: others have no state for the gradient to go back through."""
     if bptt.kind != "full" and not is_recurrent(network):
         raise ConfigError(
             f"'train.bptt' is {bptt.kind}, but a {family} carries no state for the gradient to go back "
@@ -30,24 +30,24 @@ def check(bptt: Bptt, network: Network, family: str) -> None:
 
 
 def chunks(length: int, bptt: Bptt) -> Iterator[slice]:
-    """The pieces of a row within which the gradient flows."""
+    """Yield the pieces of a row within which the gradient flows."""
     size = bptt.chunk or length
     for first in range(0, length, size):
         yield slice(first, min(first + size, length))
 
 
 class Scaled(torch.autograd.Function):
-    """The value as it is; its gradient times a scale for each row."""
+    """Returns the value unchanged and multiplies its gradient by a scale for each row."""
 
     @staticmethod
     def forward(ctx: Any, value: Tensor, scale: Tensor) -> Tensor:
-        """The value itself."""
+        """Return the value itself."""
         ctx.save_for_backward(scale)
         return value.view_as(value)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        """ξ / p times the gradient."""
+        """Return ξ / p times the gradient."""
         (scale,) = ctx.saved_tensors
         return gradients[0] * scale, None
 
@@ -56,13 +56,13 @@ Between = Callable[[State], State]  # what happens to a state between two positi
 
 
 class RandomCut:
-    """Between two positions: the gradient of each row goes back with probability p, and then 1/p times."""
+    """Between two positions, lets the gradient of each row pass with probability p, multiplied by 1/p."""
 
     def __init__(self, keep: float) -> None:
         self.keep = keep
 
     def __call__(self, state: State) -> State:
-        """The same values with another way back; the whole state of a row is cut together."""
+        """Return the same values with another gradient; the whole state of a row is cut together."""
         tensors = leaves(state)
         if self.keep == 1 or not tensors or not torch.is_grad_enabled():
             return state

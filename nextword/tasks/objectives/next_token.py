@@ -20,20 +20,20 @@ from nextword.models import precision
 from nextword.models.network import Head, Network, is_recurrent
 from nextword.models.training import Bptt, NeuralTrainSettings
 from nextword.tasks.objectives.bptt import chunks
-from nextword.tasks.objectives.reading import OwnWords, Reader, make_reader, truth_share
+from nextword.tasks.objectives.reading import OwnTokens, Reader, make_reader, truth_share
 
 
 @dataclass(frozen=True)
 class NextToken:
-    """The objective of a language model, as its training settings say."""
+    """The objective of a language model, with its training settings."""
 
     settings: NeuralTrainSettings
-    carries: bool = False  # the batches are columns: the state goes on from one to the next
+    carries: bool = False  # the batches are columns: the state is carried from one to the next
 
     def at(self, network: Network, progress: float, counts: bool = True) -> NextTokenLoss:
-        """Return the loss at this share of the training: scheduled sampling depends on it."""
+        """Return the loss at this point of training: scheduled sampling depends on it."""
         forcing = self.settings.reads
-        own = OwnWords(truth_share(forcing, progress), self.settings.feed)
+        own = OwnTokens(truth_share(forcing, progress), self.settings.feed)
         reader = make_reader(network, self.settings.through_time, forcing, own)
         dtype = precision.dtype_of(self.settings.precision)
         return NextTokenLoss(reader, self.settings.through_time, self.settings.smoothing, dtype, counts)
@@ -47,7 +47,7 @@ class NextTokenLoss:
     bptt: Bptt
     smoothing: float
     dtype: torch.dtype  # of products
-    counts: bool = True  # False: read by a rank without rows, so that no first state is learned
+    counts: bool = True  # False: on a rank without rows, so that no initial state is learned
 
     def pieces(self, batch: Batch) -> list[Batch]:
         """Cut a batch where truncated backpropagation stops the gradient."""
@@ -56,7 +56,7 @@ class NextTokenLoss:
         return [batch.piece(part) for part in chunks(batch.inputs_BT.shape[1], self.bptt)]
 
     def __call__(self, network: Network, piece: Batch, before: State) -> tuple[Loss, State]:
-        """Return Σ -log p of the targets, and the state after the piece, through which no gradient flows."""
+        """Return Σ -log p of the targets, and the state after the piece, without gradient."""
         inputs_BT = torch.from_numpy(piece.inputs_BT).to(network.device)
         targets_BT = torch.from_numpy(piece.targets_BT).to(network.device)
         state = network.start(len(inputs_BT)) if before is None else before

@@ -1,7 +1,7 @@
 """How a batch is read: a row at once, position by position, or twice.
 
 Position by position is the lecture's picture of a recurrent model [IITD-1 "A RNN Language Model"] and slow;
-it is needed where something happens between two positions (random truncation, the model's own words).
+it is needed if something happens between two positions (random truncation, the model's own tokens).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _unchanged(state: State) -> State:
 
 
 class Reader(Protocol):
-    """Features after each position, and the state after the last."""
+    """Computes the features after each position, and the state after the last."""
 
     def read(self, network: Network, ids_BT: Tensor, resets_BT: Resets, state: State) -> tuple[Tensor, State]:
         """Read a piece of a batch; ``resets_BT``: the state is reset before these positions."""
@@ -38,17 +38,17 @@ class Reader(Protocol):
 
 
 class AtOnce:
-    """Whole rows; where a document begins in some of them, the rows are cut there."""
+    """Reads whole rows; they are cut where a document begins in one of them."""
 
     def read(self, network: Network, ids_BT: Tensor, resets_BT: Resets, state: State) -> tuple[Tensor, State]:
-        """As few pieces as the resets allow."""
+        """Read a batch in as few pieces as the resets allow."""
         places = [] if resets_BT is None else np.flatnonzero(resets_BT.any(axis=0)).tolist()
         if resets_BT is None or not places or not is_recurrent(network):
             return network.read(ids_BT, state)
         found = []
         for first, last in _between([0, *places, ids_BT.shape[1]]):
             if first in places:
-                state = set_back(network, state, resets_BT[:, first])
+                state = reset_rows(network, state, resets_BT[:, first])
             features_BTD, state = network.read(ids_BT[:, first:last], state)
             found.append(features_BTD)
         return (found[0] if len(found) == 1 else torch.cat(found, dim=1)), state
@@ -56,17 +56,17 @@ class AtOnce:
 
 @dataclass(frozen=True)
 class OneByOne:
-    """Position by position: ``between`` acts on the state, ``own`` chooses what is read for the text."""
+    """Reads position by position: ``between`` changes the state, ``own`` replaces tokens of the text."""
 
     between: Between = field(default=_unchanged)
-    own: OwnWords | None = None
+    own: OwnTokens | None = None
 
     def read(self, network: Network, ids_BT: Tensor, resets_BT: Resets, state: State) -> tuple[Tensor, State]:
-        """As a recurrent model is drawn."""
+        """Read a batch one position after another."""
         found: list[Tensor] = []
         for at in range(ids_BT.shape[1]):
             if resets_BT is not None and resets_BT[:, at].any():
-                state = set_back(network, state, resets_BT[:, at])
+                state = reset_rows(network, state, resets_BT[:, at])
             ids_B = ids_BT[:, at]
             if self.own is not None and found:
                 ids_B = self.own.mix(ids_B, self.own.choose(network, found[-1][:, 0]))
@@ -77,14 +77,14 @@ class OneByOne:
 
 
 @dataclass(frozen=True)
-class Twice:
-    """First the text, without a gradient; then the text mixed with the words that were said to it."""
+class TwoPasses:
+    """Reads the text without a gradient, then again, mixed with the tokens that the model predicted."""
 
-    own: OwnWords
+    own: OwnTokens
     once: AtOnce = field(default_factory=AtOnce)
 
     def read(self, network: Network, ids_BT: Tensor, resets_BT: Resets, state: State) -> tuple[Tensor, State]:
-        """Both passes."""
+        """Read a batch in two passes."""
         with torch.no_grad():
             features_BTD, _ = self.once.read(network, ids_BT, resets_BT, state)
         own_BT = self.own.choose(network, features_BTD.flatten(0, 1)).view(ids_BT.shape)
@@ -93,18 +93,18 @@ class Twice:
         return self.once.read(network, mixed_BT, resets_BT, state)
 
 
-def make_reader(network: Network, bptt: Bptt, forcing: Forcing, own: OwnWords) -> Reader:
-    """The cheapest way of reading that does what the settings ask."""
-    own_words = None if forcing.kind == "teacher" else own
+def make_reader(network: Network, bptt: Bptt, forcing: Forcing, own: OwnTokens) -> Reader:
+    """Make the fastest reader that does what the settings ask."""
+    own_tokens = None if forcing.kind == "teacher" else own
     if bptt.kind == "random":
-        return OneByOne(RandomCut(bptt.keep), own_words)
-    if own_words is None:
+        return OneByOne(RandomCut(bptt.keep), own_tokens)
+    if own_tokens is None:
         return AtOnce()
-    return OneByOne(own=own_words) if is_recurrent(network) else Twice(own_words)
+    return OneByOne(own=own_tokens) if is_recurrent(network) else TwoPasses(own_tokens)
 
 
-def set_back(network: Any, state: State, rows_B: npt.NDArray[np.bool_]) -> State:
-    """These rows have read nothing."""
+def reset_rows(network: Any, state: State, rows_B: npt.NDArray[np.bool_]) -> State:
+    """Reset these rows of a state, as if they had read nothing."""
     return network.reset(state, torch.from_numpy(np.ascontiguousarray(rows_B)).to(network.device))
 
 
@@ -113,11 +113,11 @@ def _between(places: list[int]) -> list[tuple[int, int]]:
     return list(pairwise(distinct))
 
 
-_ROWS = 512  # distributions held at once
+_ROWS = 512  # distributions in memory at once
 
 
 def truth_share(forcing: Forcing, progress: float) -> float:
-    """The probability that the true word is read; i counts hundredths of the training."""
+    """Return the probability that the true token is read; i counts hundredths of the training."""
     i, k = 100 * progress, forcing.value
     if forcing.kind == "teacher":
         return 1.0
@@ -131,21 +131,21 @@ def truth_share(forcing: Forcing, progress: float) -> float:
 
 
 @dataclass(frozen=True)
-class OwnWords:
-    """Chooses the words a model would write, and mixes them into what it reads."""
+class OwnTokens:
+    """Chooses the tokens that a model would generate, and mixes them into what it reads."""
 
-    truth: float  # the share of true words
+    truth: float  # the share of true tokens
     feed: str  # sample or greedy
 
     @torch.no_grad()
     def choose(self, network: Network, features_ND: Tensor) -> Tensor:
-        """One word after each feature."""
+        """Choose one token after each feature."""
         head = cast(Head, network.head)
         parts = torch.split(features_ND, _ROWS)
         return torch.cat([self._pick(head.log_probs(part_ND)) for part_ND in parts])
 
     def mix(self, true_N: Tensor, own_N: Tensor) -> Tensor:
-        """The true word with probability ``truth``; where a document begins, it is always START."""
+        """Keep the true token with probability ``truth``, and always where a document begins (START)."""
         keep_N = torch.rand(true_N.shape, device=true_N.device) < self.truth
         return torch.where(keep_N | (true_N == START), true_N, own_N)
 

@@ -1,1 +1,1 @@
-"""Your minutes: the clock, a few trial steps, and a model that fits."""
+"""``--minutes``: the clock, a few trial steps, and a model size that fits the time."""

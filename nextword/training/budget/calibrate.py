@@ -1,8 +1,8 @@
-"""``--minutes``: choose what was left open so that the minutes teach as much as they can.
+"""``--minutes``: choose the settings that the user left open so that the model learns most in the time.
 
-How much of the text is read, and how many subwords there are, is decided by the task before. Then a few real
-steps of some sizes are timed, and the largest size is taken that can still learn from enough tokens for each
-of its weights (`sizes.TOKENS_PER_WEIGHT`) in the time that is left. What somebody named stays.
+The task has already decided how much of the text is read and how many subwords there are. Then a few real
+steps of some sizes are timed, and the largest size is chosen that can still be trained on enough tokens per
+weight (`sizes.TOKENS_PER_WEIGHT`) in the time that is left. Settings that the user gave stay.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from nextword.core.task import Prepared
 from nextword.runs.settings import RunSettings, with_open
 from nextword.tasks import sizes
 from nextword.training.budget.clock import Clock
-from nextword.training.budget.trial import Trial, Weights, count_weights, threads_worth_trying, try_steps
+from nextword.training.budget.trial import Trial, WeightCounts, count_weights, threads_worth_trying, try_steps
 from nextword.training.order import Conditions
 
 _SHARE = 0.08  # of the time, for trials
 _MOST = 8.0  # seconds of trials
-_FASTER = 0.95  # more threads must save so much to be used
-_LENGTH = 64  # positions of a row, where neither the settings nor the model say
+_FASTER = 0.95  # more threads are used only if a step then takes less than this share of the time
+_LENGTH = 64  # positions of a row, if neither the settings nor the model say
 
 
 def calibrate(
     settings: RunSettings, prepared: Prepared, conditions: Conditions
 ) -> Generator[Event, None, RunSettings]:
-    """The settings of a training that fits the time that is left."""
+    """Choose settings so that training fits the time that is left."""
     clock = conditions.clock
     if clock.seconds is None:
         return settings
@@ -39,31 +39,31 @@ def calibrate(
         (_candidate(settings, rung, prepared) for rung in _rungs(settings)), prepared, conditions, allowance
     )
     settings = _finish(chosen, clock)
-    yield from _tell(chosen, settings, clock)
+    yield from _report(chosen, settings, clock)
     return settings
 
 
 @dataclass
 class Candidate:
-    """A size that may be chosen, and what is known of it."""
+    """A size that may be chosen, and what is known about it."""
 
     settings: RunSettings
     rung: Rung
-    weights: Weights
+    weights: WeightCounts
     trial: Trial | None = None
 
     def tokens(self, seconds: float) -> float:
-        """Words that can be learned from in so many seconds; 0 where there was no time to try."""
+        """Return the tokens it can be trained on in this many seconds; 0 if there was no time to try."""
         return 0.0 if self.trial is None else self.trial.tokens_per_second * max(0.0, seconds)
 
     @property
     def epoch(self) -> int:
-        """Words of one pass over the text."""
+        """Return the tokens of one pass over the text."""
         return 1 if self.trial is None else max(1, self.trial.epoch)
 
 
 def _rungs(settings: RunSettings) -> list[Rung]:
-    """The sizes that are open; one where somebody has named a size, or the family has no others."""
+    """Return the sizes to choose from; only one if the user set a size, or the family has no ladder."""
     found = cast(NetworkFamily, settings.find_family()).ladder
     if not found or any(key in settings.named for key in found[0].settings if key.startswith("model.")):
         return [Rung("", {}, "as set")]
@@ -71,7 +71,7 @@ def _rungs(settings: RunSettings) -> list[Rung]:
 
 
 def _candidate(settings: RunSettings, rung: Rung, prepared: Prepared) -> Candidate:
-    """A size with its first guess of a batch."""
+    """Make a candidate of a size, with settings that follow from the data."""
     settings = with_open(settings, rung.settings)
     settings = with_open(settings, settings.find_task().fitting(settings, prepared))
     return Candidate(settings, rung, count_weights(settings, prepared))
@@ -80,14 +80,14 @@ def _candidate(settings: RunSettings, rung: Rung, prepared: Prepared) -> Candida
 def _choose(
     candidates: Iterator[Candidate], prepared: Prepared, conditions: Conditions, until: float
 ) -> Candidate:
-    """Up from the smallest, as long as there is enough to learn from and time to try."""
+    """Climb from the smallest size while there is enough text to learn from and time to try."""
     clock = conditions.clock
     chosen: Candidate | None = None
     for candidate in candidates:
         left = until - clock.used()
         if chosen is not None and (left <= 0 or not _is_worth_trying(chosen, candidate, clock.left())):
             break
-        candidate.settings = _shaped(candidate, chosen, clock)
+        candidate.settings = _with_batch_size(candidate, chosen, clock)
         if clock.left() <= 0:
             return chosen or candidate
         _try(candidate, prepared, conditions, left / 2)
@@ -101,8 +101,11 @@ def _choose(
 
 
 def _try(candidate: Candidate, prepared: Prepared, conditions: Conditions, seconds: float) -> None:
-    """Time a size with one thread, and with all if that is faster: small products gain little from sharing,
-    and where other programs use the processors, threads that wait for each other lose much."""
+    """Time a size with one thread, and with all threads if a probe says that is faster.
+
+    Small products gain little from several threads, and if other programs use the processors, threads that
+    wait for each other lose much time.
+    """
     if "train.threads" in candidate.settings.named:
         candidate.trial = try_steps(candidate.settings, prepared, conditions, seconds)
         return
@@ -118,13 +121,13 @@ def _try(candidate: Candidate, prepared: Prepared, conditions: Conditions, secon
 
 
 def _is_worth_trying(smaller: Candidate, larger: Candidate, seconds: float) -> bool:
-    """Whether the larger one could learn from enough words, if its speed fell less than its weights grow."""
+    """Return whether the larger size could see enough tokens, if speed falls less than weights grow."""
     share = (smaller.weights.all / larger.weights.all) ** 0.5
     return sizes.is_enough(smaller.tokens(seconds) * share, larger.weights.inner)
 
 
-def _shaped(candidate: Candidate, smaller: Candidate | None, clock: Clock) -> RunSettings:
-    """A batch for the number of words there will be, as far as that is known."""
+def _with_batch_size(candidate: Candidate, smaller: Candidate | None, clock: Clock) -> RunSettings:
+    """Choose the batch size for the number of tokens expected, as far as that is known."""
     tokens = smaller.tokens(clock.left()) / 2 if smaller is not None else 4e4 * clock.left()
     return with_open(candidate.settings, _batch(candidate.settings, tokens))
 
@@ -136,15 +139,15 @@ def _batch(settings: RunSettings, tokens: float) -> dict[str, Any]:
 
 
 def _finish(chosen: Candidate, clock: Clock) -> RunSettings:
-    """What follows from the number of words that will be learned from."""
+    """Choose the dropout by the number of passes over the text that are expected."""
     epochs = chosen.tokens(clock.left()) / chosen.epoch
     return with_open(chosen.settings, {"model.dropout": sizes.dropout(epochs)})
 
 
-def _tell(chosen: Candidate, settings: RunSettings, clock: Clock) -> Iterator[Event]:
+def _report(chosen: Candidate, settings: RunSettings, clock: Clock) -> Iterator[Event]:
     if chosen.trial is None:
         yield Note(
-            f"the time is over before the first step: {settings.family} {chosen.rung.about} stays as it is"
+            f"the time is up before any size could be tried; using {settings.family} {chosen.rung.about}"
         )
         return
     tokens = chosen.tokens(clock.left())
@@ -157,8 +160,8 @@ def _tell(chosen: Candidate, settings: RunSettings, clock: Clock) -> Iterator[Ev
         "trial_tokens_per_second": round(chosen.trial.tokens_per_second, 1),
     }
     yield Measure({"plan": figures})
-    speed = f"{chosen.trial.tokens_per_second:,.0f} a second"
+    speed = f"{chosen.trial.tokens_per_second:,.0f} per second"
     yield Note(
         f"plan: {settings.family} {chosen.rung.about}, {chosen.weights.all:,} parameters; about "
-        f"{tokens:,.0f} tokens at {speed}, the text {figures['expected_epochs']:g} times"
+        f"{tokens:,.0f} tokens at {speed}, {figures['expected_epochs']:g} epochs"
     )

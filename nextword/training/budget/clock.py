@@ -1,7 +1,7 @@
-"""The minutes a command has: what is used, what is left, and what must be kept back for the end.
+"""The time of a command: what is used, what is left, and what is reserved for the end.
 
 ``--minutes`` is the whole command, from the start of the process (imports included) to the saved run. So the
-time for the last validation, for writing the weights and for leaving is measured and kept back.
+time for the last validation, for writing the weights and for exiting is measured and reserved.
 """
 
 from __future__ import annotations
@@ -12,72 +12,72 @@ import tempfile
 import time
 from pathlib import Path
 
-LEAVING = 0.4  # seconds from the last file in place to the end of the process
-_SAMPLE = 4_000_000  # bytes written to see how fast the disk is
-_SLACK = 1.3  # what was measured is allowed to take this much longer next time
+LEAVING = 0.4  # seconds from the last file written to the end of the process
+_SAMPLE = 4_000_000  # bytes written to measure the speed of the disk
+_SLACK = 1.3  # reserve this many times the seconds measured
 
 
 class Clock:
-    """One command's time. Without ``seconds`` there is no limit: `left` is infinite.
+    """The time of a command. Without ``seconds`` there is no limit: `left` is infinite.
 
-    ``began`` is a moment of ``time.monotonic()``: now, or `process_start` for a command of its own.
+    ``began`` is a value of ``time.monotonic()``: now, or `process_start` if the command is a whole process.
     """
 
     def __init__(self, seconds: float | None = None, began: float | None = None) -> None:
         self.seconds = seconds
         self.began = time.monotonic() if began is None else began
-        self._kept: dict[str, float] = {} if seconds is None else {"leave": LEAVING}
+        self._reserved: dict[str, float] = {} if seconds is None else {"leave": LEAVING}
 
     @classmethod
     def minutes(cls, minutes: float | None, began: float | None = None) -> Clock:
-        """The clock of ``--minutes``."""
+        """Make the clock of ``--minutes``."""
         return cls(None if minutes is None else 60.0 * minutes, began)
 
     @property
     def is_limited(self) -> bool:
-        """Whether there is a limit."""
+        """Return whether there is a limit."""
         return self.seconds is not None
 
     def used(self) -> float:
-        """Seconds since the command began."""
+        """Return the seconds since the command began."""
         return time.monotonic() - self.began
 
-    def kept(self) -> float:
-        """Seconds kept back for the end."""
-        return sum(self._kept.values())
+    def reserved(self) -> float:
+        """Return the seconds reserved for the end."""
+        return sum(self._reserved.values())
 
-    def keep(self, name: str, seconds: float) -> None:
-        """Keep back time for something at the end: as long as it took the last time, and some more."""
+    def reserve(self, name: str, seconds: float) -> None:
+        """Reserve time for work at the end: as long as it took the last time, and some more."""
         if self.is_limited:
-            self._kept[name] = _SLACK * seconds
+            self._reserved[name] = _SLACK * seconds
 
-    def drop(self, name: str) -> None:
-        """It is done, or will not be done: nothing is kept back for it any more."""
-        self._kept.pop(name, None)
+    def release(self, name: str) -> None:
+        """Give back reserved time: the work is done, or will not be done."""
+        self._reserved.pop(name, None)
 
     def left(self) -> float:
-        """Seconds for work that can still be done before the end has to be prepared; may be negative."""
-        return math.inf if self.seconds is None else self.seconds - self.used() - self.kept()
+        """Return the seconds left for work, without the reserved ones; may be negative."""
+        return math.inf if self.seconds is None else self.seconds - self.used() - self.reserved()
 
-    def has(self, seconds: float) -> bool:
-        """Whether work of so many seconds still fits."""
+    def has_time_for(self, seconds: float) -> bool:
+        """Return whether work of this many seconds still fits."""
         return self.left() >= seconds
 
     def share(self, since: float) -> float:
-        """How much of the time from ``since`` (a value of `used`) to the end of the work is over, 0 to 1."""
+        """Return how much of the time from ``since`` (a value of `used`) to the end is over, 0 to 1."""
         if not self.is_limited:
             return 0.0
         done, left = self.used() - since, max(0.0, self.left())
         return min(1.0, max(0.0, done / (done + left))) if done + left > 0 else 1.0
 
     def part(self, seconds: float) -> Clock:
-        """A clock for a piece of the work: at most so many seconds, and never past this one's end."""
+        """Make a clock for a part of the work: at most this many seconds, never past the end of this one."""
         most = min(seconds, self.left())
         return Clock(None if math.isinf(most) else max(0.0, most))
 
 
 def saving_seconds(size: int, folder: Path | None) -> float:
-    """How long it takes to write so many bytes here and to read them again, from writing a few of them."""
+    """Estimate the seconds to write this many bytes here and read them back, by writing a few of them."""
     sample = os.urandom(min(max(size, 1), _SAMPLE))
     began = time.perf_counter()
     try:
@@ -88,6 +88,6 @@ def saving_seconds(size: int, folder: Path | None) -> float:
             file.seek(0)
             file.read()
     except OSError:
-        return 0.0  # the saving itself will say what is wrong
+        return 0.0  # saving itself will report what is wrong
     took = time.perf_counter() - began
     return took * max(1.0, size / len(sample))

@@ -1,4 +1,4 @@
-"""``--estimate``: what a training would take, by the kind of its family; nothing is trained."""
+"""``--estimate``: what a training run would take, by the kind of family; nothing is trained."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nextword.training.order import Conditions
 
 
 def estimate(settings: RunSettings, examples: Any, conditions: Conditions) -> dict[str, Any]:
-    """Return parameters, seconds, memory and disk."""
+    """Estimate parameters, seconds, memory and disk space."""
     family = settings.find_family()
     if isinstance(family, CompositeFamily):
         return _of_parts(settings, examples, conditions)
@@ -28,7 +28,7 @@ def estimate(settings: RunSettings, examples: Any, conditions: Conditions) -> di
 
 
 def _of_parts(settings: RunSettings, examples: Any, conditions: Conditions) -> dict[str, Any]:
-    """A mixture takes its minutes, the memory of its parts and their room on disk."""
+    """Estimate a mixture: its minutes, and the parameters, memory and disk space of all parts."""
     from nextword.training.mixtures.mixture import part_settings
 
     found = [estimate(part, examples, conditions) for part in part_settings(settings)]
@@ -37,14 +37,14 @@ def _of_parts(settings: RunSettings, examples: Any, conditions: Conditions) -> d
     return {"model": settings.name, "bytes": size, "seconds": conditions.clock.seconds, **summed}
 
 
-def in_time(minutes: float | None, settings: RunSettings, examples: Any) -> Iterator[Event]:
-    """Say so where a count model will hardly be ready within the minutes, which are an upper limit for it."""
+def warn_if_too_slow(minutes: float | None, settings: RunSettings, examples: Any) -> Iterator[Event]:
+    """Note if a count model is expected to take longer than the minutes, which are an upper limit for it."""
     family = settings.find_family()
     if minutes is None or not isinstance(family, CountFamily):
         return
     seconds = _cost(settings, family, examples).seconds
     if seconds > 60 * minutes:
-        yield Note(f"about {seconds:,.0f} s are expected, more than the {minutes:g} minutes asked for")
+        yield Note(f"training will take about {seconds:,.0f} s, more than --minutes {minutes:g}")
 
 
 def _cost(settings: RunSettings, family: CountFamily, examples: Any) -> Cost:

@@ -1,7 +1,7 @@
-"""``--estimate`` for neural models: a few real steps on the beginning of the text, and what follows.
+"""``--estimate`` for neural models: time a few real steps on the beginning of the text, and extrapolate.
 
-Nothing is trained or kept. Parameters and disk are exact for the vocabulary found; time and memory follow
-from the steps that were timed and the memory they took.
+Nothing is kept. Parameters and disk space are exact for the vocabulary found; time and memory follow from
+the steps that were timed and the memory they took.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from nextword.training.budget.trial import count_weights, try_steps
 from nextword.training.order import Conditions
 
 _TRIAL = 4.0  # seconds of steps
-_READS = 3.0  # reading is so many times faster than learning
-_TIMES = 10  # measurements of the held-out text
-_HELD_OUT = 0.05
+_READS = 3.0  # a forward pass is this many times faster than an update
+_TIMES = 10  # validations in total
+_HELD_OUT = 0.05  # of the text
 
 
 def forecast(settings: RunSettings, examples: Any, conditions: Conditions) -> dict[str, Any]:
-    """Parameters, seconds, memory and disk of a training."""
+    """Estimate parameters, seconds, memory and disk space of a training run."""
     began = time.monotonic()
     settings, sample = settings.find_task().sample(examples, settings, conditions.preparation())
     prepared = sample.prepared
@@ -59,12 +59,12 @@ def forecast(settings: RunSettings, examples: Any, conditions: Conditions) -> di
 
 
 def _started(began: float) -> float:
-    """Seconds from the start of a process to the first look at the text, as they were for this one."""
+    """Return the seconds from the start of this process to the first look at the text."""
     return max(0.0, min(10.0, began - process_start()))
 
 
 def _measuring(train: Any, tokens: float, steps: int, trial: Any) -> float:
-    """Seconds for the held-out text."""
+    """Estimate the seconds for validation."""
     held_out = _HELD_OUT * tokens
     most = min(train.valid_tokens or held_out, held_out)
     learned = steps * trial.tokens_per_step / _TIMES
@@ -74,8 +74,8 @@ def _measuring(train: Any, tokens: float, steps: int, trial: Any) -> float:
 
 
 def _memory(sample: Sample, size: int) -> float:
-    """The peak of this process, which has made real steps, and what a whole training holds besides."""
+    """Estimate the memory: the peak of this process, which has made real steps, and what all data adds."""
     from nextword.training.progress import peak_memory
 
     more_ids = (sample.scale - 1) * 4 * sample.prepared.facts.tokens
-    return peak_memory() + more_ids + size  # the best weights are kept beside the newest
+    return peak_memory() + more_ids + size  # the best weights are kept as well as the newest

@@ -1,4 +1,4 @@
-"""A trial: a few real steps of a training, to see how fast it goes. Nothing of it is kept."""
+"""A trial: a few real training steps, to measure the speed. Nothing of it is kept."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from nextword.runs.settings import RunSettings
 from nextword.training.budget.clock import Clock
 from nextword.training.order import Conditions
 
-_PROBE, _PROBES = 256, 20  # width of a small product, and how often it is made
+_PROBE, _PROBES = 256, 20  # width of a small matrix product, and how often it is timed
 _STEPS = 4  # timed, after the first, which is slower
 
 
 @dataclass(frozen=True)
-class Weights:
+class WeightCounts:
     """How many weights a network has."""
 
     all: int
@@ -28,22 +28,22 @@ class Weights:
 
 @dataclass(frozen=True)
 class Trial:
-    """What a few steps have shown."""
+    """The speed of a few steps."""
 
     tokens_per_second: float
     seconds_per_step: float
     tokens_per_step: float
-    epoch: int  # words of one pass over the text
+    epoch: int  # tokens of one pass over the text
     carries: bool = False
 
 
-def count_weights(settings: RunSettings, prepared: Prepared) -> Weights:
-    """The size of a network; it is built and thrown away (torch's "meta" device takes longer to load)."""
+def count_weights(settings: RunSettings, prepared: Prepared) -> WeightCounts:
+    """Count the weights of a network; it is built and discarded (torch's "meta" device loads more slowly)."""
     network = settings.find_task().build(settings, prepared)
     outer = {id(each) for part in _outer(network) for each in part.parameters()}
     sizes = {id(each): (each.numel(), id(each) in outer) for each in network.parameters()}
     total = sum(size for size, _ in sizes.values())
-    return Weights(total, sum(size for size, is_outer in sizes.values() if not is_outer))
+    return WeightCounts(total, sum(size for size, is_outer in sizes.values() if not is_outer))
 
 
 def _outer(network: Any) -> list[Any]:
@@ -61,30 +61,30 @@ def try_steps(
     seconds: float,
     slowest: float = math.inf,
 ) -> Trial:
-    """Time steps as they will be, for about so many seconds; at least two are made.
+    """Time real steps for about this many seconds; at least two are made.
 
-    One step alone tells enough if it takes more than ``slowest`` seconds.
+    One step is enough if it takes more than ``slowest`` seconds.
     """
     from nextword.system import threads
     from nextword.training import loop
     from nextword.training.job import make_job
     from nextword.training.update import Learner
 
-    unlimited = replace(conditions, clock=Clock(), ranks=conditions.ranks.apart())
+    unlimited = replace(conditions, clock=Clock(), ranks=conditions.ranks.disconnected())
     _, job = returned(make_job(settings, prepared, unlimited, measured=False))
     state = loop.begin(job)
     train = job.settings
     learner = Learner(job.settings, job.objective)
-    walk = loop.walk_batches(job.batches, 0, 0)
+    upcoming = loop.iterate_batches(job.batches, 0, 0)
     job.network.train()
     took: list[float] = []
     began = time.perf_counter()
     with threads.using(train.threads):
-        while _goes_on(took, time.perf_counter() - began, seconds, slowest):
+        while _continues(took, time.perf_counter() - began, seconds, slowest):
             at = time.perf_counter()
             batches = []
             for _ in range(train.accumulate):
-                state.epoch, state.index, batch = next(walk)
+                state.epoch, state.index, batch = next(upcoming)
                 batches.append(batch)
             learner.update(state, batches)
             took.append(time.perf_counter() - at)
@@ -94,10 +94,10 @@ def try_steps(
 
 
 def threads_worth_trying() -> int:
-    """As many threads as processors if sharing a small product pays now, else 1.
+    """Return the number of processors if a small product is faster with that many threads now, else 1.
 
-    Threads wait for each other; where another program has a processor, they wait for that, too, and a whole
-    step to find it out would be too long.
+    Threads wait for each other; if another program uses a processor, they wait for that too, and finding out
+    by timing a whole step would take too long.
     """
     import torch
 
@@ -116,7 +116,7 @@ def threads_worth_trying() -> int:
     return min(mean, key=lambda number: mean[number])
 
 
-def _goes_on(took: list[float], used: float, seconds: float, slowest: float) -> bool:
+def _continues(took: list[float], used: float, seconds: float, slowest: float) -> bool:
     if len(took) < 2:
         return not took or took[0] <= slowest
     return len(took) <= _STEPS and used < seconds

@@ -1,1 +1,1 @@
-"""Several processes train one model: ranks, DDP, FSDP, sharded checkpoints."""
+"""Distributed training: ranks, DDP, FSDP, sharded checkpoints."""

@@ -1,8 +1,8 @@
 """DDP: every rank holds all weights, and gradients are summed while the backward pass still runs.
 
 torch's `DistributedDataParallel` around the loss [Li et al. 2020]. Weights that a rank did not use (a rare
-cluster of an adaptive softmax) are looked for at each pass: that also keeps torch from laying out its buckets
-anew after the first step, so that a resumed training adds in the same order as one that never stopped.
+cluster of an adaptive softmax) are looked for at each pass. That also keeps torch from rebuilding its buckets
+after the first step, so that a resumed run adds gradients in the same order as one that never stopped.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class WithLoss(nn.Module):
         self.network = network
 
     def forward(self, of: BatchLoss, piece: Any, before: State) -> tuple[Tensor, dict[str, Tensor], State]:
-        """Return the loss of a piece, its parts, and the state after it, as torch's wrappers find tensors."""
+        """Return the loss of a piece, its parts, and the state after it, as plain tensors for torch."""
         loss, after = of(self.network, piece, before)
         return loss.total, dict(loss.parts), after
 
 
-class Replicated(Engine):
-    """Several processes with all weights each."""
+class DDPEngine(Engine):
+    """DDP: each process has all weights."""
 
     name = "ddp"
 
@@ -48,14 +48,14 @@ class Replicated(Engine):
             )
 
     def loss(self, network: Any, of: BatchLoss, piece: Any, before: State) -> tuple[Loss, State]:
-        """As one process, through DDP."""
+        """Return the loss of a piece, computed through DDP."""
         total, parts, after = self._wrapped(of, piece, before)
         return Loss(total, parts), after
 
-    def adding(self, is_last: bool) -> AbstractContextManager[None]:
-        """Gradients are summed over the ranks after the last piece."""
+    def accumulating(self, is_last: bool) -> AbstractContextManager[None]:
+        """Sum gradients over the ranks only after the last piece."""
         return nullcontext() if is_last else self._wrapped.no_sync()
 
     def divisor(self, tokens: int) -> float:
-        """DDP takes the mean over the ranks, and we want the sum."""
+        """Undo the mean over ranks that DDP takes: the sum is wanted."""
         return max(1, tokens) / self.ranks.world

@@ -1,9 +1,9 @@
-"""FSDP2: every rank holds its rows of every weight, gradient and memory of the optimiser.
+"""FSDP2: every rank holds its rows of every weight, gradient and optimizer state.
 
 torch's `fully_shard` [Zhao et al. 2023; ZeRO: Rajbhandari et al. 2020]: the weights of a block are gathered
-before it is used and forgotten after, and gradients are summed where they belong. A Transformer is divided
-block by block. A recurrent model is one unit: how often its layers are called depends on where documents
-begin in the rows of a rank, and all ranks must gather together.
+before it is used and freed after, and each rank gets the summed gradients of its rows. A Transformer is
+sharded block by block. A recurrent model is one unit: how often its layers are called depends on where
+documents begin in the rows of a rank, and all ranks must gather at the same time.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from nextword.training.distributed.ddp import WithLoss
 from nextword.training.distributed.ranks import Engine, Ranks
 
 
-class Divided(Engine):
-    """Several processes with a part of every weight each."""
+class FSDPEngine(Engine):
+    """FSDP2: each process has a part of every weight."""
 
     name = "fsdp"
 
@@ -55,16 +55,16 @@ class Divided(Engine):
         self._names = {name for name, each in network.state_dict().items() if hasattr(each, "to_local")}
 
     def loss(self, network: Any, of: BatchLoss, piece: Any, before: State) -> tuple[Loss, State]:
-        """As one process, through FSDP; a weight that is not used here has a gradient all the same."""
+        """Return the loss of a piece, computed through FSDP; unused weights get a gradient too."""
         total, parts, after = self._wrapped(_Complete(of, self._outer, self._used), piece, before)
         return Loss(total, parts), after
 
     def divisor(self, tokens: int) -> float:
-        """FSDP takes the mean over the ranks, and we want the sum."""
+        """Undo the mean over ranks that FSDP takes: the sum is wanted."""
         return max(1, tokens) / self.ranks.world
 
     def norm(self, network: Network, own: float) -> float:
-        """The root of the sum of the squares; a weight that no rank has used has no gradient after all."""
+        """Return the norm over all ranks; remove the gradients of weights that no rank has used."""
         every = self.ranks.all_gather(own * own, *(name in self._used for name in self._outer))
         for name, *used in zip(self._outer, *(row[1:] for row in every), strict=True):
             if not any(used):
@@ -72,43 +72,43 @@ class Divided(Engine):
         self._used.clear()
         return math.sqrt(sum(row[0] for row in every))
 
-    def is_divided(self, name: str, dimensions: int) -> bool:
-        """Weights and what belongs to each of them; buffers and counters are whole."""
+    def is_sharded(self, name: str, dimensions: int) -> bool:
+        """Return whether a tensor is sharded: weights and their optimizer state are, buffers are not."""
         kind, _, rest = name.partition(".")
         if kind == "optimizer":
             return dimensions > 0
         return kind == "carried" or (rest.partition(".")[2] if kind == "average" else rest) in self._names
 
     def rows(self, name: str, total: int) -> slice:
-        """Weights are cut as `torch.chunk` cuts."""
+        """Return the rows of this rank; weights are split as by `torch.chunk`."""
         if name.startswith("carried."):
             return self.ranks.part(total)
         size = -(-total // self.ranks.world)
         first = min(total, self.ranks.rank * size)
         return slice(first, min(total, first + size))
 
-    def whole(self, network: Network) -> Network:
-        """A network of its own with the gathered weights, which is forgotten after use."""
+    def full_network(self, network: Network) -> Network:
+        """Build a new network with the gathered weights, to be used once."""
         fresh = self._build()
         put_weights(fresh, {name: _gathered(tensor) for name, tensor in network.state_dict().items()})
         return fresh
 
 
 class _Complete:
-    """A loss in which every weight outside the blocks takes part: ranks must have the same gradients.
+    """A loss that depends on every weight outside the blocks: all ranks must have the same gradients.
 
-    Those that took part before go into ``used``.
+    The weights that it really depends on are added to ``used``.
     """
 
     def __init__(self, of: BatchLoss, names: list[str], used: set[str]) -> None:
         self.of, self.names, self.used = of, names, used
 
     def pieces(self, batch: Any) -> Sequence[Any]:
-        """As the loss itself."""
+        """Cut a batch as the wrapped loss does."""
         return self.of.pieces(batch)
 
     def __call__(self, network: nn.Module, piece: Any, before: State) -> tuple[Loss, State]:
-        """Return the same loss."""
+        """Return the same value, with 0 times each unused weight added."""
         loss, after = self.of(network, piece, before)
         total = loss.total
         if torch.is_grad_enabled():
@@ -123,7 +123,7 @@ class _Complete:
 
 
 def _reached(loss: Tensor) -> set[int]:
-    """The weights that the gradient of a loss arrives at."""
+    """Find the weights that the gradient of a loss reaches."""
     found: set[int] = set()
     seen, waiting = {loss.grad_fn}, [loss.grad_fn]
     while waiting:
@@ -145,12 +145,12 @@ def _gathered(tensor: Any) -> Tensor:
 def _check(network: Network, settings: NeuralTrainSettings) -> None:
     if settings.optimizer == "muon":
         raise ConfigError(
-            "'train.optimizer' is muon, which needs whole matrices, and 'train.parallel' is fsdp, which "
-            "divides them; use train.parallel=ddp, or train.optimizer=adamw"
+            "'train.optimizer' is muon, which needs whole matrices, but 'train.parallel' is fsdp, which "
+            "shards them; use train.parallel=ddp or train.optimizer=adamw"
         )
     for name, weight in network.named_parameters():
         if weight.ndim == 0:
             raise ConfigError(
-                f"'train.parallel' is fsdp, which cannot divide a single number such as '{name}'; use "
+                f"'train.parallel' is fsdp, which cannot shard a scalar weight such as '{name}'; use "
                 "train.parallel=ddp"
             )

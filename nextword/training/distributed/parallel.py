@@ -1,4 +1,4 @@
-"""Choose how processes train together: alone, with all weights each (DDP), or with a part of each (FSDP2)."""
+"""Choose how processes train together: DDP (each has all weights) or FSDP2 (each has a part of them)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from nextword.training.distributed.ranks import Engine, Ranks
 def make_engine(
     network: Network, settings: NeuralTrainSettings, ranks: Ranks, build: Callable[[], Network] | None = None
 ) -> Engine:
-    """Return the engine of these ranks; with FSDP the weights of the network are divided from now on.
+    """Make the engine of these ranks; with FSDP the weights of the network are sharded from now on.
 
-    ``build`` makes the network once more.
+    ``build`` builds the network again.
     """
     if settings.parallel == "fsdp":
-        from nextword.training.distributed.fsdp import Divided
+        from nextword.training.distributed.fsdp import FSDPEngine
 
         assert build is not None, "a job for several ranks knows how its network is built"
-        return Divided(network, settings, ranks, build)
-    from nextword.training.distributed.ddp import Replicated
+        return FSDPEngine(network, settings, ranks, build)
+    from nextword.training.distributed.ddp import DDPEngine
 
-    return Replicated(network, ranks)
+    return DDPEngine(network, ranks)

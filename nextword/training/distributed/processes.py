@@ -1,6 +1,6 @@
-"""``torchrun -m nextword train``: the processes meet, and what is special when there are several.
+"""``torchrun -m nextword train``: connect the processes, and resume after a restart.
 
-Rank 0 alone writes and tells. After torchrun has started all of them again, the training goes on by itself.
+Only rank 0 writes files and reports. After torchrun has restarted the processes, training resumes by itself.
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ from nextword.store.writing import NewRun, real_path
 from nextword.system.launch import Launch
 from nextword.training.distributed.ranks import Ranks
 
-_TIMEOUT = 600.0  # seconds, where the settings say nothing
+_TIMEOUT = 600.0  # seconds, if the settings have none
 
 
-def meet(launch: Launch, settings: RunSettings, device: str, resume: bool) -> Ranks:
-    """The ranks of a job of several processes. With ``resume`` the model is not known before they meet."""
+def connect_ranks(launch: Launch, settings: RunSettings, device: str, resume: bool) -> Ranks:
+    """Connect the processes of a job. With ``resume`` the model is not known before that."""
     if not resume:
-        check(settings, launch.world)
+        check_family(settings, launch.world)
     from nextword.models.precision import find_device
-    from nextword.training.distributed.rendezvous import meet as meet_others
+    from nextword.training.distributed.rendezvous import connect
 
-    return meet_others(launch, getattr(settings.train, "timeout", _TIMEOUT), find_device(device))
+    return connect(launch, getattr(settings.train, "timeout", _TIMEOUT), find_device(device))
 
 
-def check(settings: RunSettings, world: int) -> None:
-    """Only networks are trained by several processes."""
+def check_family(settings: RunSettings, world: int) -> None:
+    """Refuse families other than networks where there are several processes."""
     if world > 1 and not isinstance(settings.find_family(), NetworkFamily):
         raise ConfigError(
-            f"a {settings.family} is made by one process, and {world} were started; start it without "
+            f"a {settings.family} is trained by one process, but {world} were started; run it without "
             "torchrun or srun, or choose a neural model, as in --model transformer"
         )
 
 
-def restart_options(
+def options_after_restart(
     launch: Launch, out: str | os.PathLike[str] | None, resume: bool, overwrite: bool, ranks: Ranks
 ) -> tuple[bool, bool]:
-    """Whether to resume and to overwrite: as asked, and after a restart from the last checkpoint."""
+    """Return whether to resume and to overwrite: as given, or after a restart by what is on disk."""
     if launch.may_restart and out is None:
         raise ConfigError(
-            "torchrun may start this training again (--max-restarts), and then it must be found; name its "
-            "folder with --out RUN"
+            "torchrun may restart this training run (--max-restarts), so its folder must be known; name it "
+            "with --out RUN"
         )
     if not launch.restarts or out is None:
         return resume, overwrite
-    has_begun = bool(checkpoints_in(real_path(out)))
-    now = ranks.broadcast([has_begun or not overwrite, overwrite and not has_begun])
+    has_checkpoint = bool(checkpoints_in(real_path(out)))
+    now = ranks.broadcast([has_checkpoint or not overwrite, overwrite and not has_checkpoint])
     return bool(now[0]), bool(now[1])
 
 
-def clear(run: NewRun, launch: Launch, overwrite: bool) -> None:
-    """``--overwrite``, where a restart may come: what another training has left would be taken for ours."""
+def remove_old_checkpoints(run: NewRun, launch: Launch, overwrite: bool) -> None:
+    """Remove the checkpoints of an overwritten run, so that a restart does not resume from them."""
     if overwrite and launch.may_restart:
         replace.remove(run.target / FOLDER)

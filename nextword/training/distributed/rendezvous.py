@@ -1,8 +1,8 @@
-"""Several processes meet, exchange numbers, and say which of them is lost.
+"""Rendezvous: processes connect, exchange numbers, and report which of them failed.
 
-Tensors go through torch.distributed (gloo on processors, NCCL on graphics cards), words as JSON through its
-key-value store, never as pickles. A rank that fails leaves its sentence in the store; the others find there
-who was lost, and one of them tells it.
+Tensors go through torch.distributed (gloo on CPUs, NCCL on GPUs), other values as JSON through its key-value
+store, never as pickles. A rank that fails leaves its error message in the store; the others look there for
+the ranks that are lost, and one of them reports it.
 """
 
 from __future__ import annotations
@@ -21,51 +21,51 @@ from torch.distributed import PrefixStore, Store, TCPStore  # type: ignore[attr-
 
 from nextword.core.errors import NextwordError, TrainingError
 from nextword.system.launch import Launch, Silent, join
-from nextword.training.distributed.ranks import Apart, Ranks
+from nextword.training.distributed.ranks import DisconnectedRank, Ranks
 
-_LOOK = 2.0  # seconds in which the ranks that are left tell that they are
-_PATIENCE = 5 * _LOOK  # seconds in which the store must answer them
-_SLICE = timedelta(seconds=1)  # of waiting, between two looks whether somebody has failed
-_SHOWN = 8  # ranks that are named
-_met: dict[str, Store] = {}  # the store of this process, once it has met the others
-_trainings = 0
+_COLLECT = 2.0  # seconds to wait for the messages of the ranks that are left
+_ANSWER = 5 * _COLLECT  # seconds within which the store must answer
+_SLICE = timedelta(seconds=1)  # of waiting, between two checks whether a rank has failed
+_SHOWN = 8  # ranks listed in an error
+_connection: dict[str, Store] = {}  # the store of this process, once it is connected
+_runs = 0  # training runs of this process
 Answer = TypeVar("Answer")
 
 
-class Many(Ranks):
-    """One rank of several that have met; each training has keys of its own in the common store."""
+class DistributedRanks(Ranks):
+    """One of several connected ranks; each training run has its own keys in the common store."""
 
-    has_met = True
+    is_distributed = True
 
     def __init__(self, launch: Launch, store: Store, seconds: float) -> None:
         self.rank, self.world, self.seconds = launch.rank, launch.world, seconds
-        self._store, self._said = store, 0
-        self._speaks_for_first = launch.rank == 1 or launch.local_rank == 0
+        self._store, self._messages = store, 0
+        self._reports_rank_0 = launch.rank == 1 or launch.local_rank == 0
 
     def all_gather(self, *numbers: float) -> list[tuple[float, ...]]:
-        """One exchange of a few 64-bit numbers."""
+        """Exchange a few 64-bit numbers."""
         own = torch.tensor(numbers, dtype=torch.float64)
         every = [torch.empty_like(own) for _ in range(self.world)]
         dist.all_gather(every, own)
         return [tuple(row.tolist()) for row in every]
 
     def total(self, number: float) -> float:
-        """Summed by each rank in the same order."""
+        """Return the sum, which each rank computes in the same order."""
         return sum(own for (own,) in self.all_gather(number))
 
     def broadcast(self, value: Any) -> Any:
-        """Through the store."""
-        self._said += 1
-        key = f"told/{self._said}"
+        """Send rank 0's value through the store."""
+        self._messages += 1
+        key = f"broadcast/{self._messages}"
         if self.is_first:
             self._store.set(key, json.dumps(value))
             return value
         return json.loads(self._read(key))
 
     def gather(self, value: Any) -> list[Any]:
-        """Through the store, from which rank 0 takes them away."""
-        self._said += 1
-        keys = [f"said/{self._said}/{rank}" for rank in range(self.world)]
+        """Collect values through the store; rank 0 deletes them after reading."""
+        self._messages += 1
+        keys = [f"gather/{self._messages}/{rank}" for rank in range(self.world)]
         if not self.is_first:
             self._store.set(keys[self.rank], json.dumps(value))
             return []
@@ -75,24 +75,24 @@ class Many(Ranks):
             self._store.delete_key(key)
         return found
 
-    def apart(self) -> Ranks:
-        """The same rows."""
-        return Apart(self.rank, self.world)
+    def disconnected(self) -> Ranks:
+        """Return this rank without a connection."""
+        return DisconnectedRank(self.rank, self.world)
 
     @contextmanager
-    def explaining(self) -> Iterator[None]:
-        """What went wrong here is told to the others, and of a lost connection, who is lost."""
+    def reporting_failures(self) -> Iterator[None]:
+        """Send an error of this rank to the others; explain a lost connection by naming the lost ranks."""
         try:
             yield
         except Exception as error:
             is_lost = is_connection(error)
-            explained = self._explained("" if is_lost else str(error) or type(error).__name__)
+            explained = self._error_to_raise("" if is_lost else str(error) or type(error).__name__)
             if explained is None and not is_lost:
                 raise
             raise explained or error from error
 
     def leave(self) -> None:
-        """Rank 0 may keep the store, so it goes last."""
+        """Disconnect; rank 0 may host the store, so it leaves last."""
         if not self.is_first:
             self._store.set(f"done/{self.rank}", "")
             return
@@ -101,7 +101,7 @@ class Many(Ranks):
             self._store.wait(keys, timedelta(seconds=self.seconds))
 
     def _read(self, key: str) -> bytes:
-        """Wait for a word, as long as nobody has failed."""
+        """Wait for a value, as long as no rank has failed."""
         until = time.monotonic() + self.seconds
         while True:
             try:
@@ -111,50 +111,50 @@ class Many(Ranks):
                 if time.monotonic() > until or self._store.check(["failed"]):
                     raise
 
-    def _explained(self, own: str) -> NextwordError | None:
-        """The error to end with; None: our own, since nobody else tells anything."""
+    def _error_to_raise(self, own: str) -> NextwordError | None:
+        """Return the error to raise; None: this rank's own error, which it reports."""
         try:
-            told, is_ours = _answered(lambda: self._asked(own))
-        except RuntimeError:  # the store is lost with rank 0, which may have told why
-            is_silent = own or not self._speaks_for_first
+            messages, is_ours = _with_time_limit(lambda: self._exchange_failures(own))
+        except RuntimeError:  # the store is lost with rank 0, which may have reported why
+            is_silent = own or not self._reports_rank_0
             return Silent("rank 0 ended") if is_silent else TrainingError(lost([0], self.world, self.seconds))
         if not is_ours:
-            return Silent("another rank tells why")
+            return Silent("another rank reports why")
         if own:
             return None
-        sentences = [f"rank {rank}: {said}" for rank, said in sorted(told.items()) if said]
-        missing = [rank for rank in range(self.world) if rank not in told]
-        return TrainingError(sentences[0] if sentences else lost(missing, self.world, self.seconds))
+        errors = [f"rank {rank}: {message}" for rank, message in sorted(messages.items()) if message]
+        missing = [rank for rank in range(self.world) if rank not in messages]
+        return TrainingError(errors[0] if errors else lost(missing, self.world, self.seconds))
 
-    def _asked(self, own: str) -> tuple[dict[int, str], bool]:
-        """Say that and why we end; what the others have said, and whether it is ours to tell it."""
+    def _exchange_failures(self, own: str) -> tuple[dict[int, str], bool]:
+        """Publish this rank's error; return those of the others, and whether this rank is to report them."""
         self._store.set(f"end/{self.rank}", own)
         self._store.set("failed", "")
-        told = {} if own and self.is_first else self._ended()
-        return told, self._store.add("tells", 1) == 1
+        messages = {} if own and self.is_first else self._failures()
+        return messages, self._store.add("reporter", 1) == 1
 
-    def _ended(self) -> dict[int, str]:
-        """What each rank that is left has said at its end."""
-        until = time.monotonic() + _LOOK
+    def _failures(self) -> dict[int, str]:
+        """Collect the error messages of the ranks that still answer."""
+        until = time.monotonic() + _COLLECT
         keys = {rank: f"end/{rank}" for rank in range(self.world)}
         while time.monotonic() < until and not self._store.check(list(keys.values())):
-            time.sleep(_LOOK / 20)
+            time.sleep(_COLLECT / 20)
         return {rank: self._store.get(key).decode() for rank, key in keys.items() if self._store.check([key])}
 
 
-def meet(launch: Launch, seconds: float, device: torch.device) -> Many:
-    """All ranks of the job, or a sentence that names those that did not come in time."""
-    global _trainings
-    if "store" not in _met:
-        _met["store"] = _gather(launch, seconds)
-        _form(launch, seconds, device, _met["store"])
+def connect(launch: Launch, seconds: float, device: torch.device) -> DistributedRanks:
+    """Connect all ranks of the job; an error names those that did not connect in time."""
+    global _runs
+    if "store" not in _connection:
+        _connection["store"] = _open_store(launch, seconds)
+        _make_group(launch, seconds, device, _connection["store"])
         join()
-    _trainings += 1
-    return Many(launch, PrefixStore(f"training/{_trainings}", _met["store"]), seconds)
+    _runs += 1
+    return DistributedRanks(launch, PrefixStore(f"training/{_runs}", _connection["store"]), seconds)
 
 
-def _gather(launch: Launch, seconds: float) -> Store:
-    """The common store, once every rank has told there that it is here."""
+def _open_store(launch: Launch, seconds: float) -> Store:
+    """Open the common store and wait there until every rank is connected."""
     timeout, place = timedelta(seconds=seconds), f"{launch.host}:{launch.port}"
     hosts = launch.is_first and not launch.has_agent
     try:
@@ -162,13 +162,13 @@ def _gather(launch: Launch, seconds: float) -> Store:
     except (RuntimeError, ValueError) as error:
         if hosts:
             raise TrainingError(
-                f"rank 0 cannot listen at {place} (MASTER_ADDR and MASTER_PORT); another program may use the "
-                "port, so choose another one"
+                f"rank 0 cannot listen at {place} (MASTER_ADDR and MASTER_PORT); another program may use "
+                "the port, so choose another one"
             ) from error
         raise TrainingError(
             f"rank {launch.rank} of {launch.world} cannot reach rank 0 at {place} (MASTER_ADDR and "
-            f"MASTER_PORT) within {seconds:g} s (train.timeout); look whether it was started, and whether "
-            "the port is open"
+            f"MASTER_PORT) within {seconds:g} s (train.timeout); check that it was started and that the "
+            "port is open"
         ) from error
     store = PrefixStore(f"nextword/{launch.restarts}", server)
     keys = [f"here/{rank}" for rank in range(launch.world)]
@@ -176,27 +176,27 @@ def _gather(launch: Launch, seconds: float) -> Store:
         store.set(keys[launch.rank], "")
         store.wait(keys, timeout)
     except RuntimeError as error:
-        raise _late(launch, store, keys, seconds) from error
+        raise _missing_ranks(launch, store, keys, seconds) from error
     return store
 
 
-def _late(launch: Launch, store: Store, keys: Sequence[str], seconds: float) -> NextwordError:
-    """Which ranks did not come: told by the first that did, who then is heard, and by nobody else."""
+def _missing_ranks(launch: Launch, store: Store, keys: Sequence[str], seconds: float) -> NextwordError:
+    """Return an error that names the missing ranks; only the first connected rank reports it."""
     try:
         missing = [rank for rank, key in enumerate(keys) if not store.check([key])]
-    except RuntimeError:  # the store is gone with rank 0, which has told it
-        return Silent("rank 0 tells why")
+    except RuntimeError:  # the store is lost with rank 0, which has reported it
+        return Silent("rank 0 reports why")
     if launch.rank != min(set(range(launch.world)) - set(missing), default=launch.rank):
-        return Silent("another rank tells why")
+        return Silent("another rank reports why")
     join()
     return TrainingError(
-        f"{_named(missing)} of {launch.world} did not come within {seconds:g} s (train.timeout); look at "
-        "what was started there, or start with fewer processes"
+        f"{_named(missing)} of {launch.world} did not connect within {seconds:g} s (train.timeout); check "
+        "that they were started, or start fewer processes"
     )
 
 
-def _form(launch: Launch, seconds: float, device: torch.device, store: Store) -> None:
-    """The group of torch.distributed."""
+def _make_group(launch: Launch, seconds: float, device: torch.device, store: Store) -> None:
+    """Make the process group of torch.distributed."""
     backend = "gloo"
     if device.type == "cuda":
         torch.cuda.set_device(launch.local_rank % torch.cuda.device_count())
@@ -208,8 +208,8 @@ def _form(launch: Launch, seconds: float, device: torch.device, store: Store) ->
         )  # fmt: skip
 
 
-def _answered(work: Callable[[], Answer]) -> Answer:
-    """What the store answers; where the link to it is down it never does, and a RuntimeError says so."""
+def _with_time_limit(work: Callable[[], Answer]) -> Answer:
+    """Return what the store answers; raise RuntimeError if the link to it is down and it never answers."""
     found: list[Answer] = []
     failed: list[RuntimeError] = []
 
@@ -221,13 +221,13 @@ def _answered(work: Callable[[], Answer]) -> Answer:
 
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
-    asking.join(_PATIENCE)
+    asking.join(_ANSWER)
     if not found:
         raise failed[0] if failed else RuntimeError("the store does not answer")
     return found[0]
 
 
-# gloo names itself in most of its errors, and in these not.
+# gloo names itself in most of its errors; these are the others.
 _OF_CONNECTIONS = (
     "gloo", "NCCL", "ProcessGroup", "pair closure", "closed by peer", "reset by peer", "Broken pipe",
     "Timed out waiting",
@@ -235,22 +235,22 @@ _OF_CONNECTIONS = (
 
 
 def is_connection(error: BaseException) -> bool:
-    """Whether this came from the connection to other ranks."""
+    """Return whether an error came from the connection to other ranks."""
     return isinstance(error, dist.DistError) or (
         isinstance(error, RuntimeError) and any(word in str(error) for word in _OF_CONNECTIONS)
     )
 
 
 def lost(ranks: Sequence[int], world: int, seconds: float) -> str:
-    """The sentence about ranks that answer no more."""
+    """Return the error message about ranks that no longer answer."""
     if not ranks:
         return (
-            f"the connection between the {world} ranks broke; go on from the last checkpoint with the same "
-            "command and --resume"
+            f"the connection between the {world} ranks was lost; resume from the last checkpoint with the "
+            "same command and --resume"
         )
     return (
-        f"{_named(ranks)} of {world} ended, or did not answer within {seconds:g} s (train.timeout); what was "
-        "written there says why, and the same command with --resume goes on from the last checkpoint"
+        f"{_named(ranks)} of {world} failed or did not answer within {seconds:g} s (train.timeout); see the "
+        "output there, then resume from the last checkpoint with the same command and --resume"
     )
 
 

@@ -1,7 +1,7 @@
-"""The state of a training on disk: one file, or a file of every rank and an index.
+"""The training state on disk: one file, or one file per rank and an index.
 
-A tensor that ranks have divided is cut along its rows, in the order of the files; any number of ranks reads
-it again, each the rows it needs. safetensors and JSON: torch's own format for this (DCP) keeps a pickle.
+A sharded tensor is split by rows, in the order of the files; any number of ranks can read it again, each the
+rows it needs. The format is safetensors and JSON: torch's own (DCP) contains a pickle.
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ STATE, INDEX = "state.safetensors", "shards.json"
 
 
 def shard(rank: int, world: int) -> str:
-    """The file of a rank."""
+    """Return the file name of a rank."""
     return f"state-{rank:05d}-of-{world:05d}.safetensors"
 
 
 def part_of(state: TrainingState) -> tuple[dict[str, Tensor], dict[str, int]]:
-    """The tensors that this rank writes, and how many rows it has of those that are divided."""
+    """Return the tensors that this rank writes, and how many rows it has of the sharded ones."""
     engine, tensors = state.engine, state.to_tensors()
-    rows = {name: len(each) for name, each in tensors.items() if engine.is_divided(name, each.ndim)}
+    rows = {name: len(each) for name, each in tensors.items() if engine.is_sharded(name, each.ndim)}
     if not engine.ranks.is_first:
         tensors = {name: tensors[name] for name, count in rows.items() if count}
     return tensors, rows
 
 
 def write_part(path: Path, state: TrainingState) -> dict[str, Any]:
-    """Write our file into the folder that rank 0 has made; what is to be told of it, or what went wrong."""
+    """Write this rank's file into the folder that rank 0 has made; return its record, or the error."""
     tensors, rows = part_of(state)
     name = shard(state.engine.ranks.rank, state.engine.ranks.world)
     folder = NewRun(path, path)
     try:
         folder.write(name, serialized(tensors))
     except (NextwordError, OSError, MemoryError) as error:
-        return {"error": f"rank {state.engine.ranks.rank}: {error or 'the memory is not enough'}"}
+        return {"error": f"rank {state.engine.ranks.rank}: {error or 'out of memory'}"}
     record = folder.record(name)
     return {"file": name, "size": record.size, "sha256": record.sha256, "rows": rows}
 
 
 def put_together(new: NewRun, reports: Sequence[dict[str, Any]]) -> None:
-    """Rank 0: take over the files of all ranks, and write the index."""
+    """Add the files of all ranks to the manifest and write the index; called on rank 0."""
     for report in reports:
         if "error" in report:
             raise RunError(str(report["error"]))
@@ -65,34 +65,34 @@ def put_together(new: NewRun, reports: Sequence[dict[str, Any]]) -> None:
 
 
 def read_state(folder: RunFolder, engine: Engine) -> dict[str, Tensor]:
-    """The tensors of a checkpoint of any number of ranks, as far as this rank holds them."""
+    """Read the tensors of a checkpoint of any number of ranks, as far as this rank holds them."""
     index: dict[str, Any] = {"files": [STATE], "rows": {}}
     index = folder.read_json(INDEX) if INDEX in folder else index
     with ExitStack() as stack:
         files = [stack.enter_context(safe_open(folder.file(name), "pt")) for name in index["files"]]
         holders: dict[str, list[Any]] = {}
         for file in files:
-            for name in file.keys():  # noqa: SIM118 - it is no dict
+            for name in file.keys():  # noqa: SIM118 - not a dict
                 holders.setdefault(name, []).append(file)
-        found = {name: _rows(name, held, engine) for name, held in holders.items()}
+        found = {name: _rows(name, some, engine) for name, some in holders.items()}
         for name, counts in index["rows"].items():
             if sum(counts) != sum(file.get_slice(name).get_shape()[0] for file in holders.get(name, [])):
                 raise DamagedError(
-                    f"'{folder.path}' has not all rows of '{name}'; begin anew with --overwrite"
+                    f"rows of '{name}' are missing in '{folder.path}'; start over with --overwrite"
                 )
     return found
 
 
 def _rows(name: str, files: Sequence[Any], engine: Engine) -> Tensor:
-    """Our rows of a tensor, out of one file or several."""
+    """Read this rank's rows of a tensor from one file or several."""
     slices = [file.get_slice(name) for file in files]
     shape = slices[0].get_shape()
-    if not shape or (len(files) == 1 and not engine.is_divided(name, len(shape))):
+    if not shape or (len(files) == 1 and not engine.is_sharded(name, len(shape))):
         whole: Tensor = files[0].get_tensor(name)
         return whole
     counts = [each.get_shape()[0] for each in slices]
     total = sum(counts)
-    wanted = engine.rows(name, total) if engine.is_divided(name, len(shape)) else slice(0, total)
+    wanted = engine.rows(name, total) if engine.is_sharded(name, len(shape)) else slice(0, total)
     pieces, begin = [], 0
     for each, count in zip(slices, counts, strict=True):
         first, last = max(wanted.start - begin, 0), min(wanted.stop - begin, count)

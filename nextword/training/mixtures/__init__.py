@@ -1,1 +1,1 @@
-"""Mixtures that are trained: members, their weights and memories."""
+"""Training of mixtures: their parts, weights and memories."""

@@ -1,8 +1,7 @@
-"""The stored text of a kNN-LM: a key and a word for every place, in files that are mapped.
+"""The datastore of a kNN-LM: a key and a token for every position, in memory-mapped files.
 
-Khandelwal et al. 2020. The key is the network's feature before the word. To be quick, the text is cut into
-rows that are read side by side; each begins some words earlier, so that the network has read something when
-keys are taken.
+Khandelwal et al. 2020. The key is the network's feature before the token. For speed, the text is read in
+batches of rows; each row starts some tokens early, so that the network has some context when keys are stored.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ _LARGEST = {"float16": 65504.0, "float32": 3.4e38}
 def write_store(
     model: NeuralLanguageModel, ids: Any, documents: Any, settings: NeighboursSettings, folder: NewRun
 ) -> Generator[Event, None, None]:
-    """Keys and words of a text; `NewRun` puts them in place together."""
+    """Write keys and tokens of a text; `NewRun` puts the files in place together."""
     stream = Stream(np.asarray(ids), documents, isinstance(model, Carrier))
     starts = stream.places(stream.starts)
     most = _places(len(stream), starts, settings.words)
     count = most - int(np.searchsorted(starts, most))
     if count <= 0:
-        raise DataError("the text of the neighbours has no word; give a text with words")
+        raise DataError("the text of --neighbours has no tokens; give one that is not empty")
     width = model.network.width
     folder.need(count * (width * np.dtype(settings.numbers).itemsize + 4))
-    yield Stage("store the neighbours", count, "words")
+    yield Stage("store the neighbours", count, "tokens")
     keys_MD = np.lib.format.open_memmap(
         folder.path / KEYS, mode="w+", dtype=settings.numbers, shape=(count, width)
     )
@@ -45,7 +44,7 @@ def write_store(
     for places, words, features in read_rows(model, stream, most):
         if np.abs(features).max(initial=0.0) > _LARGEST[settings.numbers]:
             raise ConfigError(
-                "'neighbours.numbers' is float16, and the features of this model are too large for it; "
+                "'neighbours.numbers' is float16, but the features of this model are too large for it; "
                 "add --set neighbours.numbers=float32"
             )
         at = places - np.searchsorted(starts, places, side="right")
@@ -60,7 +59,7 @@ def write_store(
 
 
 def _places(length: int, starts: Any, words: int) -> int:
-    """So many places of the stream hold the words that are wanted (0: all)."""
+    """Return how many positions of the stream have this many tokens (0: all)."""
     if not words:
         return length
     real = np.ones(length, bool)

@@ -1,4 +1,4 @@
-"""The features before every word of a text: read once, kept in a file, looked at as often as is needed.
+"""The features before every token of a text: computed once, kept in a file, used as often as needed.
 
 Memories are tuned on them (θ, size, temperature) without reading the text again; the same features, of
 another text, are the keys of the nearest neighbours [Khandelwal et al. 2020].
@@ -22,9 +22,9 @@ from nextword.data.batches.stream import Stream
 from nextword.mixtures.memory import Memory
 from nextword.models.network import NeuralLanguageModel
 
-PIECE = 1 << 12  # words that are read at once
-WARM = 64  # words that are read, and not kept, before a row that begins within a document
-ROWS, LENGTH = 32, 512  # rows of a stored text that are read side by side, and their words
+PIECE = 1 << 12  # tokens read at once
+WARM = 64  # tokens read, but not kept, before a row that begins within a document
+ROWS, LENGTH = 32, 512  # rows of a batch of a stored text, and their tokens
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,13 +33,13 @@ Floats = npt.NDArray[np.float64]
 class Read:
     """A text as a network has read it, START left out."""
 
-    keys_TD: Any  # the feature before each word, mapped
+    keys_TD: Any  # the feature before each token, memory-mapped
     words_T: npt.NDArray[np.int64]
-    logp_T: Floats  # of each word, by the network
+    logp_T: Floats  # of each token, by the network
     begins: list[int]  # where documents begin
 
     def documents(self, most: int) -> Iterator[slice]:
-        """The documents among the first ``most`` words."""
+        """Yield the documents among the first ``most`` tokens."""
         ends = [*self.begins[1:], len(self.words_T)]
         for first, end in zip(self.begins, ends, strict=True):
             if first < min(end, most):
@@ -49,7 +49,7 @@ class Read:
 def read_text(
     model: NeuralLanguageModel, ids: Any, documents: Any, path: Path
 ) -> Generator[Event, None, Read]:
-    """One document after another, as `nextword eval` reads them; features go to a file."""
+    """Read one document after another, as `nextword eval` does; write the features to a file."""
     stream = Stream(np.asarray(ids), documents, isinstance(model, Carrier))
     count = stream.tokens
     keys_TD = np.lib.format.open_memmap(
@@ -73,7 +73,7 @@ def read_text(
 
 
 def recalled(memory: Memory, read: Read, most: int) -> Floats:
-    """log p of the first ``most`` words by a memory; the network's own where it has nothing to say."""
+    """Return log p of the first ``most`` tokens under a memory; the network's where the memory has none."""
     logp_T = read.logp_T[:most].copy()
     for document in read.documents(most):
         state = memory.start(1)
@@ -88,7 +88,7 @@ def recalled(memory: Memory, read: Read, most: int) -> Floats:
 
 
 def rows_of(stream: Stream, most: int) -> Iterator[tuple[int, int, int]]:
-    """A stored text cut into rows: where reading begins, where keeping begins, where the row ends."""
+    """Cut a stored text into rows: where reading starts, where keeping starts, where the row ends."""
     edges = [*stream.places(stream.starts).tolist(), len(stream)]
     for begin, end in pairwise(edges):
         for first in range(begin, min(end, most), LENGTH):
@@ -98,7 +98,7 @@ def rows_of(stream: Stream, most: int) -> Iterator[tuple[int, int, int]]:
 def read_rows(
     model: NeuralLanguageModel, stream: Stream, most: int
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float32]]]:
-    """Places, words and features before them, of the first ``most`` places; rows are read side by side."""
+    """Yield positions, tokens and the features before them, of the first ``most`` positions, in batches."""
     rows = sorted(rows_of(stream, most), key=lambda row: row[2] - row[0])
     for at in range(0, len(rows), ROWS):
         some = np.array(rows[at : at + ROWS])

@@ -1,7 +1,7 @@
-"""Which pieces a text is cut into, where nobody has said: count models of each cutting predict held-out text.
+"""Choose a tokenizer if none was named: the one whose count models predict held-out text best.
 
-A small text says more about its letters than about its subwords, most of which it shows a few times only.
-What a count model makes of each is known in seconds, and bits per byte compare them.
+A small text says more about its characters than about its subwords, most of which occur only a few times in
+it. A count model of each takes seconds, and bits per byte compare them.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from nextword.runs import facts
 from nextword.runs.saved import Trained
 from nextword.runs.settings import RunSettings
 from nextword.tasks.lm import PreparedText
-from nextword.training.mixtures.weights import HeldOut, log_probs
+from nextword.training.mixtures.weights import TuningText, log_probs
 from nextword.training.order import Conditions
 
 
-class Draft(NamedTuple):
-    """A tokenizer that may be chosen, as settings, and the texts it would be used on."""
+class TokenizerCandidate(NamedTuple):
+    """A tokenizer that may be chosen, as settings, and the texts to encode with it."""
 
     settings: RunSettings
     source: Source
     valid: Source
 
 
-class Cut(NamedTuple):
-    """A text cut into pieces, and the count models of it."""
+class TriedTokenizer(NamedTuple):
+    """A text encoded with one tokenizer, and the count models trained on it."""
 
     settings: RunSettings
     text: PackedText
@@ -43,8 +43,8 @@ class Cut(NamedTuple):
     parts: list[Trained]
 
     def bits_per_byte(self) -> float:
-        """What the best of the count models makes of the held-out text."""
-        held_out = HeldOut.of(self.held_out)
+        """Return the bits per byte of the held-out text under the best of the count models."""
+        held_out = TuningText.of(self.held_out)
         nlls = [
             -float(np.mean(each))
             for each in log_probs([part.model for part in self.parts], held_out, Conditions())
@@ -52,15 +52,15 @@ class Cut(NamedTuple):
         return held_out.bits_per_byte(min(nlls))
 
 
-def cut_best(
-    drafts: Sequence[Draft], part_settings: Callable[[RunSettings, int], list[RunSettings]]
-) -> Generator[Event, None, Cut]:
-    """The cutting whose count models predict the held-out text best; the only one, where there is one."""
-    if len(drafts) > 1:
-        drafts[0].source.keep()
+def choose_tokenizer(
+    candidates: Sequence[TokenizerCandidate], part_settings: Callable[[RunSettings, int], list[RunSettings]]
+) -> Generator[Event, None, TriedTokenizer]:
+    """Choose the tokenizer whose count models predict the held-out text best."""
+    if len(candidates) > 1:
+        candidates[0].source.keep()
     found = []
-    for draft in drafts:
-        found.append((yield from _cut(draft, part_settings)))
+    for candidate in candidates:
+        found.append((yield from _try_tokenizer(candidate, part_settings)))
     if len(found) == 1 or not found[0].parts:
         return found[0]
     bits = [each.bits_per_byte() for each in found]
@@ -68,28 +68,28 @@ def cut_best(
     each = ", ".join(f"{one.text.tokenizer.name} {value:.3f}" for one, value in zip(found, bits, strict=True))
     yield Note(
         f"auto chose the tokenizer '{found[best].text.tokenizer.name}': "
-        f"bits per byte of held-out text under count models: {each}"
+        f"held-out bits per byte of count models: {each}"
     )
     return found[best]
 
 
-def _cut(
-    draft: Draft, part_settings: Callable[[RunSettings, int], list[RunSettings]]
-) -> Generator[Event, None, Cut]:
-    """The text in pieces, and the count models among the parts."""
-    text = yield from encode(draft.source, draft.settings.text, draft.settings.data)
-    settings = draft.settings.with_tokenizer(text.tokenizer.name)
-    held_out = list(text.tokenizer.encode_blocks(draft.valid.blocks(), costs=True))
+def _try_tokenizer(
+    candidate: TokenizerCandidate, part_settings: Callable[[RunSettings, int], list[RunSettings]]
+) -> Generator[Event, None, TriedTokenizer]:
+    """Encode the text and train the count models among the parts."""
+    text = yield from encode(candidate.source, candidate.settings.text, candidate.settings.data)
+    settings = candidate.settings.with_tokenizer(text.tokenizer.name)
+    held_out = list(text.tokenizer.encode_blocks(candidate.valid.blocks(), costs=True))
     parts = []
     for part in part_settings(settings, text.facts.bytes):
         if not isinstance(part.find_family(), NetworkFamily):
-            yield Stage(f"{part.name}: learn")
-            parts.append((yield from count(part, text)))
-    return Cut(settings, text, held_out, parts)
+            yield Stage(f"{part.name}: train")
+            parts.append((yield from train_count_model(part, text)))
+    return TriedTokenizer(settings, text, held_out, parts)
 
 
 def with_held_out(text: PackedText, held_out: Sequence[Encoded]) -> PackedText:
-    """The text with the end that was held out of it."""
+    """Append the held-out end to the text."""
     ids = np.concatenate([text.ids, *(np.asarray(piece.ids, text.ids.dtype) for piece in held_out)])
     sums = {
         name: getattr(text.facts, name) + sum(getattr(piece, name) for piece in held_out)
@@ -98,8 +98,8 @@ def with_held_out(text: PackedText, held_out: Sequence[Encoded]) -> PackedText:
     return replace(text, ids=ids, facts=replace(text.facts, **sums))
 
 
-def count(settings: RunSettings, text: PackedText) -> Generator[Event, None, Trained]:
-    """A count model, trained."""
+def train_count_model(settings: RunSettings, text: PackedText) -> Generator[Event, None, Trained]:
+    """Train a count model."""
     began, seed = time.perf_counter(), settings.train.seed
     metrics: Rows = []
     events = settings.find_task().fit(settings, PreparedText(text), Budget(seed))

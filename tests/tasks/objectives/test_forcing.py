@@ -7,7 +7,7 @@ from tiny_networks import TinyRNN
 
 from nextword.core.contracts import START
 from nextword.models.training import parse_forcing
-from nextword.tasks.objectives.reading import OwnWords, truth_share
+from nextword.tasks.objectives.reading import OwnTokens, truth_share
 
 
 def test_teacher_reads_the_text_and_free_running_never_does():
@@ -35,20 +35,20 @@ def test_schedules_are_those_of_the_paper():
 def test_own_word_is_what_the_model_finds_likeliest_and_never_start():
     model = TinyRNN()
     features = torch.randn(50, 6)
-    greedy = OwnWords(0.0, "greedy").choose(model, features)
+    greedy = OwnTokens(0.0, "greedy").choose(model, features)
     assert torch.equal(greedy, model.head.log_probs(features).argmax(-1))
-    sampled = OwnWords(0.0, "sample").choose(model, torch.zeros(5000, 6))
+    sampled = OwnTokens(0.0, "sample").choose(model, torch.zeros(5000, 6))
     assert START not in sampled
     assert len(torch.unique(sampled)) == 10
 
 
 def test_document_begins_with_start_whatever_the_model_would_say():
-    own = OwnWords(0.0, "greedy")
+    own = OwnTokens(0.0, "greedy")
     mixed = own.mix(torch.tensor([START, 5, 6]), torch.tensor([7, 7, 7]))
     assert mixed.tolist() == [START, 7, 7]
-    assert OwnWords(1.0, "greedy").mix(torch.tensor([3, 4]), torch.tensor([7, 7])).tolist() == [3, 4]
+    assert OwnTokens(1.0, "greedy").mix(torch.tensor([3, 4]), torch.tensor([7, 7])).tolist() == [3, 4]
 
 
 def test_share_of_true_words_is_kept():
     true, own = torch.zeros(20_000, dtype=torch.int64), torch.ones(20_000, dtype=torch.int64)
-    assert OwnWords(0.3, "greedy").mix(true, own).double().mean() == pytest.approx(0.7, abs=0.02)
+    assert OwnTokens(0.3, "greedy").mix(true, own).double().mean() == pytest.approx(0.7, abs=0.02)

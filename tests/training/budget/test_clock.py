@@ -11,22 +11,22 @@ from nextword.training.budget.clock import LEAVING, Clock, saving_seconds
 
 def test_no_minutes_is_no_limit():
     clock = Clock.minutes(None)
-    clock.keep("save", 100)
+    clock.reserve("save", 100)
     assert clock.left() == math.inf
     assert clock.share(0.0) == 0.0
-    assert clock.has(1e9)
+    assert clock.has_time_for(1e9)
 
 
 def test_time_for_the_end_is_kept_back():
     clock = Clock.minutes(1)
     before = clock.left()
     assert 59 - LEAVING < before <= 60 - LEAVING
-    clock.keep("save", 10)
+    clock.reserve("save", 10)
     assert clock.left() < before - 10
-    assert not clock.has(50)
-    clock.keep("save", 1)  # measured again
-    assert clock.has(50)
-    clock.drop("save")
+    assert not clock.has_time_for(50)
+    clock.reserve("save", 1)  # measured again
+    assert clock.has_time_for(50)
+    clock.release("save")
     assert clock.left() > before - 1
 
 

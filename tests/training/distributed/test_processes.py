@@ -189,7 +189,7 @@ def test_checkpoint_of_two_ranks_is_the_same_model_on_one_and_three(folder, mode
     assert measured[1] == pytest.approx(measured[0], abs=1e-6)
     assert measured[2] == pytest.approx(measured[0], abs=1e-6)
     assert "there were 2 ranks before and there are 3 now" in said[2]["texts"]["0"][1]
-    assert "going on after step" in said[1]["texts"]["0"][1]
+    assert "resuming after step" in said[1]["texts"]["0"][1]
 
 
 @pytest.mark.parametrize(
@@ -223,12 +223,12 @@ def test_what_goes_wrong_is_one_sentence_that_names_the_ranks(folder, tmp_path):
         job(folder, "no-word", "lstm", 2, {"train.nothing": 1}),
     ]
     expected = [
-        "rank 1 of 3 did not come within 2 s (train.timeout)",
-        "rank 1 of 3 ended, or did not answer within 60 s (train.timeout)",
-        "rank 1 of 2 ended, or did not answer within 3 s (train.timeout)",
-        "rank 1 has read another text than rank 0",
+        "rank 1 of 3 did not connect within 2 s (train.timeout)",
+        "rank 1 of 3 failed or did not answer within 60 s (train.timeout)",
+        "rank 1 of 2 failed or did not answer within 3 s (train.timeout)",
+        "rank 1 has read a different text from rank 0",
         "the loss is ",
-        "a ngram is made by one process, and 2 were started",
+        "a ngram is trained by one process, but 2 were started",
         "which needs whole matrices",
         "train.nothing",
     ]
@@ -239,7 +239,7 @@ def test_what_goes_wrong_is_one_sentence_that_names_the_ranks(folder, tmp_path):
         told = [line for line in lines if line.startswith("nextword: ")]
         assert told, (each["run"], found)
         assert said in told[0], (each["run"], found)
-        assert all("rank 0 of 2 ended" in line for line in told[1:]), (each["run"], found)
+        assert all("rank 0 of 2 failed" in line for line in told[1:]), (each["run"], found)
         assert len(told) <= 2
         assert "Traceback" not in json.dumps(found["texts"])
 

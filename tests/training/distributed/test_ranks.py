@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nextword.core.errors import ConfigError
 from nextword.data.batches.batch import Batch
 from nextword.system.launch import Launch, launched
-from nextword.training.distributed.ranks import Apart, Ranks
+from nextword.training.distributed.ranks import DisconnectedRank, Ranks
 
 PLACE = {"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
 
@@ -20,7 +20,7 @@ def batch(rows, length=4):
 
 @given(st.integers(0, 40), st.integers(1, 12))
 def test_parts_are_all_rows_in_their_order_and_nearly_equal(rows, world):
-    parts = [range(rows)[Apart(rank, world).part(rows)] for rank in range(world)]
+    parts = [range(rows)[DisconnectedRank(rank, world).part(rows)] for rank in range(world)]
     assert [row for part in parts for row in part] == list(range(rows))
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
     assert rows == 0 or len(parts[0]) > 0
@@ -29,7 +29,7 @@ def test_parts_are_all_rows_in_their_order_and_nearly_equal(rows, world):
 @given(st.integers(1, 9), st.integers(1, 6))
 def test_ranks_learn_together_from_every_word_of_a_batch_once(rows, world):
     whole = batch(rows)
-    parts = [Apart(rank, world).rows_of(whole) for rank in range(world)]
+    parts = [DisconnectedRank(rank, world).rows_of(whole) for rank in range(world)]
     assert sum(part.tokens for part in parts) == whole.tokens
     assert all(len(part.inputs_BT) for part in parts)  # each has something to read
     for name in ("inputs_BT", "targets_BT", "resets_BT"):
@@ -46,7 +46,7 @@ def test_one_process_has_the_batch_itself_and_nothing_to_agree_on():
         0.1,
         "a",
     )
-    assert alone.first_word("") == ""
+    assert alone.first_message("") == ""
 
 
 def test_what_torchrun_and_slurm_say_is_understood():

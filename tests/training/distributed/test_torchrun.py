@@ -100,7 +100,7 @@ def test_signal_to_the_launcher_saves_and_ends(tmp_path):
     facts = json.loads((tmp_path / "stopped" / "training.json").read_text())["training"]
     assert facts["stopped"] == "SIGTERM"
     text = (tmp_path / "stopped.log").read_text()
-    assert "to go on later, give the same command with --resume" in text
+    assert "to resume later, run the same command with --resume" in text
     steps = facts["steps"] + 10
     again = begin(tmp_path, command("stopped", steps, "--resume"), "again")
     assert again.wait(240) == 0, (tmp_path / "again.log").read_text()
@@ -125,4 +125,4 @@ def test_restarts_need_a_folder_that_can_be_found_again(tmp_path):
     arguments.remove("--out")
     process = begin(tmp_path, arguments, "x")
     assert process.wait(120) != 0
-    assert "name its folder with --out RUN" in (tmp_path / "x.log").read_text()
+    assert "name it with --out RUN" in (tmp_path / "x.log").read_text()

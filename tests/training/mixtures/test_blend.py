@@ -44,7 +44,7 @@ def test_parts_share_text_and_seed_and_counts_come_first():
 
 def test_a_mixture_without_held_out_text_is_refused(tmp_path):
     source, _ = sources(tmp_path)
-    with pytest.raises(ConfigError, match="weighed on held-out text"):
+    with pytest.raises(ConfigError, match="weights of a mixture need held-out text"):
         list(fit(plan("mixture"), Texts(source)))
 
 

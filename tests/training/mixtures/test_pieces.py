@@ -9,7 +9,7 @@ from nextword.runs.settings import plan
 from nextword.tasks.lm import Texts
 from nextword.training.budget.clock import Clock
 from nextword.training.mixtures.mixture import _open_settings, part_settings
-from nextword.training.mixtures.tokenizers import Draft, cut_best
+from nextword.training.mixtures.tokenizers import TokenizerCandidate, choose_tokenizer
 from nextword.training.order import Conditions
 
 TEXT = "".join(f"{number} and {number + 1} make {2 * number + 1}.\n" for number in range(400))
@@ -29,9 +29,12 @@ def texts(tmp_path):
 
 
 def test_the_tokenizer_that_predicts_best_is_taken_and_told(texts):
-    drafts = [Draft(plan("mixture", tokenizer=name, sets=COUNTS), *texts) for name in ("characters", "bpe")]
-    each = [until_return(cut_best([draft], part_settings))[0].bits_per_byte() for draft in drafts]
-    chosen, events = until_return(cut_best(drafts, part_settings))
+    drafts = [
+        TokenizerCandidate(plan("mixture", tokenizer=name, sets=COUNTS), *texts)
+        for name in ("characters", "bpe")
+    ]
+    each = [until_return(choose_tokenizer([draft], part_settings))[0].bits_per_byte() for draft in drafts]
+    chosen, events = until_return(choose_tokenizer(drafts, part_settings))
     assert chosen.bits_per_byte() == min(each) < max(each)
     assert any(chosen.text.tokenizer.name in note and f"{min(each):.3f}" in note for note in notes_of(events))
 
