@@ -47,7 +47,7 @@ def test_evidence_is_a_row_a_token_and_adds_up(nextword, corpus, saved_run, here
     rows = [line.split("\t") for line in nextword("score", "m", "t.txt", "--evidence").out.splitlines()]
     assert [row[3] for row in rows] == ["the", "cat", "sat", "</s>", "the", "cat", "sang", "</s>"]
     assert [row[:2] for row in rows[3:6]] == [["1", "4"], ["2", "1"], ["2", "2"]]
-    assert "'the' 4 words ago" in rows[5][4]
+    assert "'the' 4 tokens ago" in rows[5][4]
     plain = nextword("score", "m", "t.txt", "--evidence", "--format", "jsonl").out.splitlines()
     found = [json.loads(line) for line in plain]
     assert all(abs(sum(s["share"] for s in each["said"]) - each["probability"]) < 1e-9 for each in found)

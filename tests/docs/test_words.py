@@ -17,9 +17,6 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-# Parts that are not rewritten yet. Remove a part when its prose is done; in the end this is empty.
-NOT_YET = {}
-
 
 @dataclass(frozen=True)
 class Rule:
@@ -152,7 +149,7 @@ def _is_name(text: str, at: int) -> bool:
 
 
 def part_of(path: Path) -> str:
-    """The folder of the package or the document that a file belongs to, as `NOT_YET` names it."""
+    """The folder of the package or the document that a file belongs to."""
     parts = path.relative_to(ROOT).parts
     return "/".join(parts[: 2 if parts[0] == "nextword" else 1])
 
@@ -164,15 +161,9 @@ def files() -> list[Path]:
 
 @pytest.mark.parametrize("part", sorted({part_of(path) for path in files()}))
 def test_prose_is_plain_and_spelled_in_one_way(part: str) -> None:
-    if part in NOT_YET:
-        pytest.skip("not rewritten yet")
     mine = [path for path in files() if part_of(path) == part]
     found = [finding for path in mine for finding in findings_in(path, path.relative_to(ROOT).as_posix())]
     assert not found, "\n" + "\n".join(str(finding) for finding in found)
-
-
-def test_parts_that_are_not_rewritten_exist() -> None:
-    assert set() == NOT_YET - {part_of(path) for path in files()}
 
 
 @pytest.mark.parametrize("rule", PHRASES + SPELLINGS, ids=lambda rule: rule.example)

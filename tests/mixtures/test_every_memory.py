@@ -379,4 +379,4 @@ def test_evidence_adds_up_to_the_probability_and_names_places():
     assert sum(each.weight for each in cached.seen) == pytest.approx(cached.probability, abs=1e-6)
     assert last.said[2].context == 3  # "sat on the"
     assert "12 tokens ago" in str(last)
-    assert "cache" in last.summarize()
+    assert "cache" in last.brief()

@@ -32,7 +32,7 @@ def test_an_index_finds_nearly_the_same_with_the_same_distances(tmp_path):
     with pytest.raises(DamagedError, match="of 899 keys"):
         open_index(keys[:-1], tmp_path / "index")
     (tmp_path / "index").write_bytes(b"no index")
-    with pytest.raises(DamagedError, match="is no index of neighbours"):
+    with pytest.raises(DamagedError, match="is not a neighbour index"):
         open_index(keys, tmp_path / "index")
 
 

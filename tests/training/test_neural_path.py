@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from event_streams import notes_of
 from small_texts import TWO_DOCUMENTS
 
 import nextword

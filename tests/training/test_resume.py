@@ -74,7 +74,10 @@ def test_what_is_not_said_again_is_as_it_was(text, tmp_path):
 
 def test_folder_without_a_checkpoint_starts_from_the_beginning_and_says_so(text, tmp_path):
     made, notes = finished(order(text), tmp_path / "r", resume=True)
-    assert any("there is no checkpoint yet" in note and "training starts over" in note for note in notes)
+    assert any(
+        "there is no checkpoint yet" in note and "training starts from the beginning" in note
+        for note in notes
+    )
     assert made.facts.training["steps"] == 14
     _, notes = finished(order(text), tmp_path / "r", resume=True)
     assert any("is finished; there is nothing to resume" in note for note in notes)

@@ -29,4 +29,4 @@ def test_no_step_is_tried_when_the_time_is_over(meetings):
     text, _ = until_return(encode(meetings, settings.text, settings.data))
     chosen, told = until_return(calibrate(settings, PreparedText(text), Conditions(Clock(1e-3))))
     assert chosen.model.hidden == LADDERS["lstm"][0].settings["model.hidden"]
-    assert any("time is over" in note for note in notes_of(told))
+    assert any("the time is up" in note for note in notes_of(told))
