@@ -12,12 +12,15 @@ from nextword.cli.options import Debug, Json
 
 def list_slot(
     slot: Annotated[
-        str | None, typer.Argument(metavar="[SLOT]", help="model, tokenizer, smoothing, …")
+        str | None,
+        typer.Argument(
+            metavar="[SLOT|MODEL]", help="A slot (model, smoothing, …), or a model: its settings."
+        ),
     ] = None,
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """List the slots of the catalog, or the names in one."""
+    """List the slots of the catalog, the names in one, or the settings of a model."""
     from nextword.api import list as listed
 
     rows = listed.slots() if slot is None else listed.names(slot)

@@ -75,7 +75,7 @@ TokenizerName = Annotated[
 Sets = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="Change a setting, as in model.order=3; may be repeated."
+        "--set", metavar="KEY=VALUE", help="Change a setting, as in model.order=3 (nextword list MODEL)."
     ),
 ]
 RunOut = Annotated[str | None, typer.Option("--out", metavar="RUN", help="The new run (default: runs/…).")]

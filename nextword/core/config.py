@@ -95,6 +95,11 @@ def to_toml(groups: Mapping[str, Settings], head: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def shown(value: Any) -> str:
+    """Return a value as it is written in a recipe and after ``--set``."""
+    return _value(value)
+
+
 def _locate(groups: Groups, key: str) -> tuple[str, str]:
     group, _, name = key.partition(".")
     if group in groups and name in groups[group].model_fields:

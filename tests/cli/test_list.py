@@ -11,3 +11,11 @@ def test_unknown_slot_is_named(nextword):
     done = nextword("list", "smothing")
     assert done.code == 1
     assert "did you mean 'smoothing'?" in done.err
+
+
+def test_settings_of_a_model_are_listed_with_the_parts_they_may_name(nextword):
+    rows = {row["name"]: row for row in nextword("list", "lstm", "--json").json}
+    assert rows["model.head"]["allowed"] == "softmax, adaptive"
+    assert rows["model.layers"]["description"]
+    assert rows["train.optimizer"]["default"] == '"adamw"'
+    assert "model.smoothing" in nextword("list", "ngram").out
