@@ -13,6 +13,7 @@ from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Stage, finish
 from nextword.formats.arpa.files import write_arpa
 from nextword.ngram.model import NgramModel
+from nextword.text.words import WordTokenizer
 
 if TYPE_CHECKING:
     from nextword.core.contracts import Tokenizer
@@ -43,7 +44,6 @@ def exporting(run: Opened | Name, to: str, path: Name) -> Iterator[Event]:
 
 def _words(tokenizer: Tokenizer) -> Any:
     """Return the words with the ids 3, 4, … as they stand in texts."""
-    vocabulary = getattr(tokenizer, "vocab", None)
-    if vocabulary is not None:
-        return vocabulary
+    if isinstance(tokenizer, WordTokenizer):
+        return tokenizer.vocab
     return [tokenizer.piece(index) for index in range(3, tokenizer.vocab_size)]

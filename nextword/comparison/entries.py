@@ -11,7 +11,7 @@ from typing import Any
 
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
-from nextword.core.family import NetworkFamily
+from nextword.core.family import CompositeFamily, NetworkFamily
 from nextword.models import presets
 from nextword.runs.settings import RunSettings, groups_of, plan
 from nextword.tasks.auto import choose
@@ -72,7 +72,8 @@ class _Asked:
 
     @property
     def is_neural(self) -> bool:
-        return isinstance(self.family, NetworkFamily) or (self.family.name == MIXTURE and not self.is_mixture)
+        is_composite = isinstance(self.family, CompositeFamily) and not self.is_mixture
+        return is_composite or isinstance(self.family, NetworkFamily)
 
     @property
     def keys(self) -> list[str]:

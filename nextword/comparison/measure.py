@@ -12,7 +12,7 @@ import numpy as np
 
 from nextword.comparison.rows import Row, finite
 from nextword.comparison.setup import Setup, lines
-from nextword.core.contracts import START, UNKNOWN, LanguageModel
+from nextword.core.contracts import START, UNKNOWN, LanguageModel, NetworkModel
 from nextword.core.errors import ContextError
 from nextword.decode.generate import collect, generate
 from nextword.decode.settings import DecodeSettings
@@ -21,6 +21,8 @@ from nextword.evaluation.lm.report import Report
 from nextword.evaluation.lm.spans import LineCosts
 from nextword.evaluation.lm.streams import ScoreStream, gathered
 from nextword.evaluation.lm.surprise import by_word, units
+from nextword.mixtures.mixture import Mixture
+from nextword.ngram.model import NgramModel
 from nextword.runs.saved import Trained
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -106,13 +108,12 @@ def _seconds(model: LanguageModel, pieces: Iterable[Any]) -> float:
 
 def numbers(model: Any) -> tuple[int, str]:
     """Tell how many numbers a model holds, and what they are."""
-    network, trie, parts = (getattr(model, name, None) for name in ("network", "trie", "models"))
-    if network is not None:
-        return sum(tensor.numel() for tensor in network.parameters()), "parameters"
-    if trie is not None:
-        return sum(len(level.probs) for level in trie.levels), "n-grams"
-    if parts is not None:
-        counted = [numbers(part) for part in parts]
+    if isinstance(model, NetworkModel):
+        return sum(tensor.numel() for tensor in model.network.parameters()), "parameters"
+    if isinstance(model, NgramModel):
+        return sum(len(level.probs) for level in model.trie.levels), "n-grams"
+    if isinstance(model, Mixture):
+        counted = [numbers(part) for part in model.models]
         kinds = list(dict.fromkeys(kind for _, kind in counted))
         return sum(count for count, _ in counted), " and ".join(kinds)
     return 0, ""

@@ -13,6 +13,7 @@ from pathlib import Path
 from nextword.comparison.entries import Entry
 from nextword.comparison.setup import Setup
 from nextword.core import catalog
+from nextword.core.contracts import Cached
 from nextword.core.errors import NextwordError
 from nextword.core.events import Event, Stage
 from nextword.data.encode import encode
@@ -35,7 +36,7 @@ def shared(setup: Setup) -> Generator[Event, None, Setup]:
             files[entry.tokenizer] = str(_file(setup, entry))
     setup = replace(setup, tokenizers=files)
     for name, file in files.items():
-        if getattr(load_tokenizer(file), "cached", False):  # encode now, so that no model's time includes it
+        if isinstance(load_tokenizer(file), Cached):  # encode now, so that no model's time includes it
             first = next(entry for entry in setup.entries if entry.tokenizer == name)
             settings = with_file(setup, first)
             yield from encode(setup.train, settings.text, settings.data)

@@ -10,7 +10,7 @@ Letters: B batch, T position, V vocabulary. A name ends in its shape: ``logp_BV`
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -257,6 +257,20 @@ class Tokenizer(Protocol):
     def save(self, path: str) -> None:
         """Write ``tokenizer.json``."""
         ...
+
+
+@runtime_checkable
+class Cached(Protocol):
+    """A tokenizer that is slower than reading its ids from the cache."""
+
+    cached: bool
+
+
+@runtime_checkable
+class OnePass(Protocol):
+    """A kind of tokenizer that makes its vocabulary and the ids of a text in one pass over it."""
+
+    fit_encode: Callable[..., Any]
 
 
 def bits_per_byte(nats: float, size: int) -> float:

@@ -78,7 +78,7 @@ class CountFamily(Family, Protocol):
 
     fit: Callable[..., Iterator[Event]]  # its task knows the arguments; the last event is ``Done(model)``
 
-    def estimate(self, settings: Any, size: int, tokenizer: str) -> Cost:
+    def estimate(self, settings: Any, size: int, text: Any) -> Cost:
         """Return what fitting a text of this size in bytes takes."""
         ...
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nextword.core import catalog
-from nextword.core.contracts import Array, Encoded, Tokenizer
+from nextword.core.contracts import Array, Cached, Encoded, OnePass, Tokenizer
 from nextword.core.errors import DataError
 from nextword.core.events import Event, Note, Progress, Stage
 from nextword.data.packed import packed, packed_key
@@ -67,9 +67,7 @@ def encode(
     unit = None if data.unit == "auto" else data.unit
     kind = catalog.find("tokenizer", name) if name in catalog.names("tokenizer") else None
     is_backward = data.direction == "backward"
-    if (
-        known is None and not is_backward and kind is not None and hasattr(kind, "fit_encode")
-    ):  # vocabulary and ids in one pass
+    if known is None and not is_backward and isinstance(kind, OnePass):  # vocabulary and ids in one pass
         fitting = kind.fit_encode(source.blocks(), text, unit or "line")
         yield from _drain(fitting, sink, source.size)
         tokenizer: Tokenizer = fitting.tokenizer
@@ -78,7 +76,7 @@ def encode(
         source.keep()
         tokenizer = known or fit_tokenizer(name, source.blocks(), text, unit)
         tokenizer = BackwardTokenizer(tokenizer) if is_backward else tokenizer
-        if getattr(tokenizer, "cached", False) and tokenizer.unit == "document":
+        if isinstance(tokenizer, Cached) and tokenizer.unit == "document":
             return (yield from _cached(tokenizer, source))
         yield from _drain(tokenizer.encode_blocks(source.blocks()), sink, source.size)
     yield from _remarks(tokenizer, source, sink.facts(source.names, source.digest))

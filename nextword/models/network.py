@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, NamedTuple, Protocol, cast
+from typing import Any, ClassVar, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 import torch
@@ -43,6 +43,7 @@ class Network(nn.Module):
     """Tokens in, features out. A subclass sets the attributes and has `start` and `read` (forward pass)."""
 
     kind: ClassVar[str] = "network"  # by which probes know it: recurrent, transformer, window
+    outer: ClassVar[tuple[str, ...]] = ("embedding", "head")  # parts whose size follows from the vocabulary
     vocab_size: int
     width: int  # D, the size of a feature
     context: int | None  # how many tokens before a token are seen; None: no limit
@@ -236,6 +237,15 @@ def _same(state: State) -> State:
     return state
 
 
+@runtime_checkable
+class Resettable(Protocol):
+    """A network whose state has a fixed size: rows of it can be set back and carried on."""
+
+    def reset(self, state: State, rows_B: Tensor) -> State:
+        """Return the state with these rows as at the beginning."""
+        ...
+
+
 def is_recurrent(network: Network) -> bool:
     """Tell whether the state has a fixed size and can be reset and carried on."""
-    return hasattr(network, "reset")
+    return isinstance(network, Resettable)

@@ -48,9 +48,9 @@ class NgramFamily:
         else:
             yield from estimation.fit(ids, tokenizer.vocab_size, settings, closed)
 
-    def estimate(self, settings: NgramSettings, size: int, tokenizer: str) -> Cost:
+    def estimate(self, settings: NgramSettings, size: int, text: Any) -> Cost:
         """Return what counting a text of this size in bytes takes."""
-        return estimate.cost(size, tokenizer, settings.order)
+        return estimate.cost(size, text.tokenizer, settings.order)
 
     def save(self, model: LanguageModel, folder: NewRun) -> None:
         """Write the arrays of the trie, and what they mean."""

@@ -269,9 +269,9 @@ class UnboundedFamily:
         yield Stage("sorting the places of the text", len(ids), "tokens")
         yield Done(build(ids, tokenizer.vocab_size, settings, tokenizer.closed))
 
-    def estimate(self, settings: UnboundedSettings, size: int, tokenizer: str) -> Cost:
+    def estimate(self, settings: UnboundedSettings, size: int, text: Any) -> Cost:
         """Return what sorting a text of this size in bytes takes, roughly as counting its 5-grams."""
-        return estimate.cost(size, tokenizer)
+        return estimate.cost(size, text.tokenizer)
 
     def save(self, model: LanguageModel, folder: NewRun) -> None:
         """Write the text, its suffix array, and what they mean."""

@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nextword.core.contracts import LanguageModel
+from nextword.core.contracts import LanguageModel, Parametric, is_probability
 from nextword.core.printable import printable
+from nextword.mixtures.family import SavedMixture
+from nextword.mixtures.mixture import MixtureSettings
+from nextword.ngram.model import NgramModel
 from nextword.runs.facts import Facts, summarize
 from nextword.runs.settings import RunSettings
 
@@ -47,22 +50,23 @@ def card(
     ]
     if settings.find_family().holds_text:
         lines += [_HOLDS, ""]
-    if not getattr(model, "is_probability", True):
+    if not is_probability(model):
         lines += ["Its numbers are scores, not probabilities: they do not sum to one.", ""]
     lines += ["```", *task.usage(), "```", ""]
     return "\n".join(lines)
 
 
 def _described(model: LanguageModel) -> Mapping[str, Any]:
-    order, parameters = getattr(model, "order", None), getattr(model, "parameters", None)
-    found = {} if order is None else {"order": str(order)}
-    return found if parameters is None else found | {"parameters": f"{parameters:,}"}
+    found = {"order": str(model.order)} if isinstance(model, NgramModel) else {}
+    return found | {"parameters": f"{model.parameters:,}"} if isinstance(model, Parametric) else found
 
 
 def _members(settings: RunSettings, model: LanguageModel) -> list[str]:
     """List the members of a mixture: runs, and memories with a short description."""
-    runs, weights = getattr(settings.model, "runs", ()), getattr(settings.model, "weights", ())
-    phrases = getattr(model, "told", [""] * len(runs))
+    if not isinstance(settings.model, MixtureSettings):
+        return []
+    runs, weights = settings.model.runs, settings.model.weights
+    phrases = model.told if isinstance(model, SavedMixture) else [""] * len(runs)
     if not runs or len(weights) != len(runs) or len(phrases) != len(runs):
         return []
     named = [

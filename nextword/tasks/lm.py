@@ -167,11 +167,12 @@ class LanguageModelling(Task):
         """Return the output layer for the vocabulary, and rows that are no longer than the text."""
         family = settings.find_family()
         assert isinstance(family, NetworkFamily)
+        model: Any = settings.model
         pairs = max(1, len(prepared.text.ids) - 1)
         values: dict[str, Any] = {"model.head": sizes.head(prepared.vocabulary.vocab_size)}
         if family.row_length:
             values["train.length"] = min(family.row_length, pairs)
-        elif (getattr(settings.model, "context", 0) or 0) > pairs:
+        elif model.context > pairs:
             values["model.context"] = pairs
         return values
 

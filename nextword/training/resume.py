@@ -10,6 +10,7 @@ from typing import Any
 from nextword.core.config import Typed
 from nextword.core.errors import ConfigError, DamagedError
 from nextword.core.events import Event, Note
+from nextword.models.training import NeuralTrainSettings
 from nextword.runs.settings import RunSettings, changed, from_toml
 from nextword.store.checkpoints import Checkpoint, find_last
 from nextword.store.manifest import MANIFEST
@@ -87,7 +88,7 @@ def resumed_settings(checkpoint: Checkpoint, requested: RunSettings, run: str) -
             f"'{run}' was started with different settings: {'; '.join(refused[:_SHOWN])}{more}; use the "
             "original settings, or start over with --overwrite"
         )
-    steps = getattr(requested.train, "steps", 0)
+    steps = requested.train.steps if isinstance(requested.train, NeuralTrainSettings) else 0
     if "train.steps" in found and 0 < steps < checkpoint.step:
         raise ConfigError(
             f"'train.steps' is {steps:,}, but '{run}' has already made {checkpoint.step:,}; set more"

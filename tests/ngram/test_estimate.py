@@ -8,5 +8,5 @@ from nextword.runs.settings import plan
 
 def test_estimate_grows_with_the_text():
     family, settings = catalog.find("model", "ngram"), plan("ngram").model
-    small, large = (family.estimate(settings, size, "words") for size in (10**6, 10**9))
+    small, large = (family.estimate(settings, size, plan("ngram").text) for size in (10**6, 10**9))
     assert all(low < high for low, high in zip(astuple(small), astuple(large), strict=True))

@@ -23,7 +23,6 @@ from nextword.training.order import Conditions
 _SHARE = 0.08  # of the time, for trials
 _MOST = 8.0  # seconds of trials
 _FASTER = 0.95  # more threads are used only if a step then takes less than this share of the time
-_LENGTH = 64  # positions of a row, if neither the settings nor the model say
 
 
 def calibrate(
@@ -134,7 +133,8 @@ def _with_batch_size(candidate: Candidate, smaller: Candidate | None, clock: Clo
 
 def _batch(settings: RunSettings, tokens: float) -> dict[str, Any]:
     train: Any = settings.train
-    length = train.length or getattr(settings.model, "context", None) or _LENGTH
+    model: Any = settings.model
+    length = train.length or cast(NetworkFamily, settings.find_family()).row_length or model.context
     return {"train.batch": sizes.batch_shape(tokens, length).batch}
 
 

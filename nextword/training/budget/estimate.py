@@ -48,4 +48,4 @@ def warn_if_too_slow(minutes: float | None, settings: RunSettings, examples: Any
 
 
 def _cost(settings: RunSettings, family: CountFamily, examples: Any) -> Cost:
-    return family.estimate(settings.model, examples.size or 0, getattr(settings.text, "tokenizer", ""))
+    return family.estimate(settings.model, examples.size or 0, settings.text)

@@ -6,7 +6,6 @@ import math
 import time
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any
 
 from nextword.core.events import returned
 from nextword.core.task import Prepared
@@ -39,19 +38,13 @@ class Trial:
 
 def count_weights(settings: RunSettings, prepared: Prepared) -> WeightCounts:
     """Count the weights of a network; it is built and discarded (torch's "meta" device loads more slowly)."""
+    from nextword.models.network import Network
+
     network = settings.find_task().build(settings, prepared)
-    outer = {id(each) for part in _outer(network) for each in part.parameters()}
-    sizes = {id(each): (each.numel(), id(each) in outer) for each in network.parameters()}
-    total = sum(size for size, _ in sizes.values())
-    return WeightCounts(total, sum(size for size, is_outer in sizes.values() if not is_outer))
-
-
-def _outer(network: Any) -> list[Any]:
-    return [
-        part
-        for part in (getattr(network, "embedding", None), getattr(network, "head", None))
-        if part is not None
-    ]
+    outer = network.outer if isinstance(network, Network) else ()
+    sizes = {name: weight.numel() for name, weight in network.named_parameters()}
+    inner = sum(size for name, size in sizes.items() if name.partition(".")[0] not in outer)
+    return WeightCounts(sum(sizes.values()), inner)
 
 
 def try_steps(

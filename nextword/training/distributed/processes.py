@@ -9,6 +9,7 @@ import os
 
 from nextword.core.errors import ConfigError
 from nextword.core.family import NetworkFamily
+from nextword.models.training import NeuralTrainSettings
 from nextword.runs.settings import RunSettings
 from nextword.store import replace
 from nextword.store.unfinished import FOLDER, checkpoints_in
@@ -26,7 +27,7 @@ def connect_ranks(launch: Launch, settings: RunSettings, device: str, resume: bo
     from nextword.models.precision import find_device
     from nextword.training.distributed.rendezvous import connect
 
-    return connect(launch, getattr(settings.train, "timeout", _TIMEOUT), find_device(device))
+    return connect(launch, _timeout(settings), find_device(device))
 
 
 def check_family(settings: RunSettings, world: int) -> None:
@@ -58,3 +59,7 @@ def remove_old_checkpoints(run: NewRun, launch: Launch, overwrite: bool) -> None
     """Remove the checkpoints of an overwritten run, so that a restart does not resume from them."""
     if overwrite and launch.may_restart:
         replace.remove(run.target / FOLDER)
+
+
+def _timeout(settings: RunSettings) -> float:
+    return settings.train.timeout if isinstance(settings.train, NeuralTrainSettings) else _TIMEOUT

@@ -21,6 +21,7 @@ from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Rows, Stage
 from nextword.core.family import CompositeFamily, NetworkFamily
 from nextword.data.encode import PackedText
+from nextword.ngram.model import NgramModel
 from nextword.runs import facts, saved
 from nextword.runs.mixture import Component, mixed
 from nextword.runs.saved import Trained
@@ -152,13 +153,8 @@ def _counted_again(parts: Sequence[Trained], text: PackedText) -> Generator[Even
 
 def _writing(parts: Sequence[Trained]) -> float:
     """Estimate the seconds to write count models: their arrays are large."""
-    arrays = [array for part in parts for array in getattr(part.model, "trie", _Nothing()).named().values()]
-    return 0.2 + sum(array.nbytes for array in arrays) / 2e8
-
-
-class _Nothing:
-    def named(self) -> dict[str, Any]:
-        return {}
+    tries = [part.model.trie for part in parts if isinstance(part.model, NgramModel)]
+    return 0.2 + sum(array.nbytes for trie in tries for array in trie.named().values()) / 2e8
 
 
 def _mixture(

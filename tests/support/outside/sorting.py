@@ -281,7 +281,7 @@ class CountLetters:
         np.add.at(counts_CL, examples.labels_B, examples.letters_BL)
         yield Done(Counts(np.log(counts_CL / counts_CL.sum(axis=1, keepdims=True))))
 
-    def estimate(self, settings: Any, size: int, tokenizer: str) -> Cost:
+    def estimate(self, settings: Any, size: int, text: Any) -> Cost:
         return Cost(size, size / 1e6, 1000, 1000)
 
     def save(self, model: Counts, folder: Any) -> None:
