@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Loss:
-    """What is made small, summed over a batch; auxiliary losses are shown by their names."""
+    """What is made small, summed over a batch; auxiliary losses are shown by their names.
+
+    How many predictions it sums is the batch's ``tokens``: an update has to know that of all its batches
+    before it reads the first.
+    """
 
     total: Any  # a scalar tensor that gradients flow back from
     parts: Mapping[str, Any] = field(default_factory=dict)  # scalar tensors that ``total`` already contains
