@@ -115,11 +115,8 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: Start) -> Iterat
         return
     yield from notes
     packed = resuming.pack_order(order, settings, checkpoint)
-    settings = (
-        settings
-        if checkpoint is None
-        else resuming.resumed_settings(checkpoint, settings, os.fspath(out or ""))
-    )
+    if checkpoint is not None:
+        settings = resuming.resumed_settings(checkpoint, settings, os.fspath(out or ""))
     clock = resuming.make_clock(order, checkpoint, how.began)
     examples = order.open(settings)
     if order.minutes is not None:

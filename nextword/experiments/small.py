@@ -19,7 +19,8 @@ from nextword.blocks.randomness import INITIAL, seeded
 from nextword.core.contracts import START, Block, LanguageModel
 from nextword.core.errors import TrainingError
 from nextword.core.events import Done, Event, Measure, Progress, Stage
-from nextword.data.batches.batch import Batch, Batches
+from nextword.core.task import Batches
+from nextword.data.batches.batch import Batch
 from nextword.data.corpora import DEFAULT
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from nextword.core.events import Event, Stage
-from nextword.data.batches.batch import Batches
+from nextword.core.task import Batches
 from nextword.data.batches.windows import Windows
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Guide, Series, lines

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from nextword.core import config
@@ -76,7 +77,6 @@ class PreparedText:
 
     text: PackedText
     encoded: Iterable[Encoded] | None = None  # the held-out text
-    _counts: dict[int, Any] = field(default_factory=dict)
 
     @property
     def vocabulary(self) -> Tokenizer:
@@ -93,13 +93,12 @@ class PreparedText:
         documents = self.text.documents
         return hash_ids([self.text.ids, *([] if documents is None else [documents])])
 
+    @cached_property
     def counts(self) -> Any:
-        """Return how often each token occurs as a target; counted once."""
+        """How often each token occurs as a target."""
         from nextword.data.batches.stream import count_ids
 
-        if not self._counts:
-            self._counts[0] = count_ids(self.text.ids, self.vocabulary.vocab_size)
-        return self._counts[0]
+        return count_ids(self.text.ids, self.vocabulary.vocab_size)
 
 
 class LanguageModelling(Task):

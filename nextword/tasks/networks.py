@@ -39,7 +39,7 @@ _LENGTH = 64  # positions of a row, if neither the settings nor the model say
 def first_weights(settings: RunSettings, prepared: PreparedText) -> Network:
     """Build a network with its initial weights, drawn from the seed."""
     tokenizer, train = prepared.vocabulary, cast(NeuralTrainSettings, settings.train)
-    counts = prepared.counts() if train.unigram else np.ones(tokenizer.vocab_size, np.int64)
+    counts = prepared.counts if train.unigram else np.ones(tokenizer.vocab_size, np.int64)
     network = _build(settings, tokenizer.vocab_size, tokenizer.closed)
     cast(Head, network.head).prepare(torch.from_numpy(counts))
     return network

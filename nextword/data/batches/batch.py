@@ -7,9 +7,8 @@ is independent, `sentences.Sentences` where the documents are short.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -61,17 +60,6 @@ class Batch(Rows):
     def piece(self, positions: slice) -> Self:
         """Return these positions of every row."""
         return replace(self, **{name: array[:, positions] for name, array in self._arrays().items()})
-
-
-class Batches(Protocol):
-    """A source of batches."""
-
-    per_epoch: int  # batches per epoch
-    tokens: int  # predictions per epoch: each token of the text once
-
-    def batches(self, epoch: int, start: int = 0) -> Iterator[Batch]:
-        """Return the batches of an epoch, starting at this index."""
-        ...
 
 
 def generator(seed: int, epoch: int) -> np.random.Generator:

@@ -13,7 +13,8 @@ import numpy as np
 from nextword.core.catalog import find
 from nextword.core.contracts import START
 from nextword.core.errors import ConfigError
-from nextword.data.batches.batch import NOT_COUNTED, Batch, Batches, Bools, Ids, Ints, Kind, generator
+from nextword.core.task import Batches
+from nextword.data.batches.batch import NOT_COUNTED, Batch, Bools, Ids, Ints, Kind, generator
 
 _PIECE = 1 << 22  # ids searched at a time for STARTs
 
