@@ -239,7 +239,7 @@ def _same(state: State) -> State:
 
 @runtime_checkable
 class Resettable(Protocol):
-    """A network whose state has a fixed size: rows of it can be set back and carried on."""
+    """A network whose state has a fixed size: rows of it can be reset and carried on."""
 
     def reset(self, state: State, rows_B: Tensor) -> State:
         """Return the state with these rows as at the beginning."""
