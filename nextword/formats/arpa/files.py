@@ -23,7 +23,7 @@ from nextword.core.errors import ConfigError, DamagedError, FormatError
 from nextword.core.events import Note
 from nextword.formats.arpa import trie as arpa_trie
 from nextword.formats.arpa import writer
-from nextword.formats.arpa.lines import ZERO_LOG10, shown
+from nextword.formats.arpa.lines import ZERO_LOG10, fields_of, shown
 from nextword.formats.arpa.reader import CompiledReader, Unigrams, read_plain, read_words
 from nextword.formats.arpa.sections import ArpaFile, open_source
 from nextword.ngram.arrays import Trie
@@ -156,8 +156,7 @@ def _duplicate(source: ArpaFile, error: arpa_trie.DuplicateError) -> FormatError
 def _missing(source: ArpaFile, error: arpa_trie.MissingContextError) -> FormatError:
     return FormatError(
         f"the {error.n}-gram {_words_at(source, error.n, error.row)} has a context that is not among the "
-        f"{error.n - 1}-grams, as after wrong pruning; write the file again, or read it with "
-        "missing_context='insert'",
+        f"{error.n - 1}-grams, as after wrong pruning; write the file again with the program that made it",
         source.path,
         source.line_of_row(source.sections[error.n - 1], error.row),
     )
@@ -166,4 +165,4 @@ def _missing(source: ArpaFile, error: arpa_trie.MissingContextError) -> FormatEr
 def _words_at(source: ArpaFile, n: int, row: int) -> str:
     section = source.sections[n - 1]
     text = source.data[section.start : section.end].split(b"\n", row + 1)[row]
-    return shown(b" ".join(text.split()[1 : n + 1]))
+    return shown(b" ".join(fields_of(text)[1 : n + 1]))

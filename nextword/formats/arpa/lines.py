@@ -84,11 +84,16 @@ def parse_number(field: bytes, what: str, path: str | os.PathLike[str], line: in
 _write_again = "write the file again with the program that made it"
 
 
+def fields_of(text: bytes) -> list[bytes]:
+    """Split a line at spaces, tabs and returns only: any other control character belongs to a field."""
+    return [field for field in text.translate(_TO_SPACE).split(b" ") if field]
+
+
 def parse_line(
     text: bytes, n: int, highest: bool, path: str | os.PathLike[str], line: int
 ) -> tuple[float, list[bytes], float]:
     """Parse an n-gram line into log10 probability, words and log10 backoff; an error says what is wrong."""
-    fields = [field for field in text.translate(_TO_SPACE).split(b" ") if field]
+    fields = fields_of(text)
     if not fields:
         raise FormatError(f"there is an empty line among the {n}-grams; {_write_again}", path, line)
     if fields[0].startswith(b"\\"):

@@ -14,7 +14,7 @@ import numpy as np
 
 from nextword.core.contracts import SPECIALS, START, UNKNOWN
 from nextword.core.errors import FormatError
-from nextword.formats.arpa.lines import LARGEST, LN10, ZERO_LOG10, parse_line, shown
+from nextword.formats.arpa.lines import LARGEST, LN10, ZERO_LOG10, fields_of, parse_line, shown
 from nextword.formats.arpa.sections import ArpaFile, Section
 from nextword.formats.arpa.trie import Grams
 
@@ -98,7 +98,7 @@ def _check_names(names: list[bytes], lines: list[bytes], source: ArpaFile, first
 
 
 def _row_of(lines: list[bytes], word: bytes) -> int:
-    return next(row for row, text in enumerate(lines) if word in text.split())
+    return next(row for row, text in enumerate(lines) if word in fields_of(text))
 
 
 def _lines(source: ArpaFile, section: Section) -> list[bytes]:
@@ -134,13 +134,19 @@ def _parsed(
         try:
             probability = float(fields[0])
             backoff = 0.0 if len(fields) == n + 1 else float(fields[-1])
-            usual = n + 1 <= len(fields) <= n + 2 and -LARGEST < probability <= 0.0 and b"_" not in fields[0]
+            usual = n + 1 <= len(fields) <= n + 2 and -LARGEST < probability <= 0.0
+            usual = usual and _is_plain(text, fields[0], fields[-1] if len(fields) == n + 2 else b"")
         except (ValueError, IndexError):
             usual = False
-        if not usual or abs(backoff) > LARGEST or (highest and backoff):
+        if not usual or not abs(backoff) <= LARGEST or (highest and backoff):  # NaN is not at most anything
             yield parse_line(text, n, highest, path, line)
         else:
             yield probability, fields[1 : n + 1], backoff
+
+
+def _is_plain(text: bytes, probability: bytes, backoff: bytes) -> bool:
+    """Tell whether Python splits and reads a line as this format does: no other white space, no 1_000."""
+    return b"_" not in probability and b"_" not in backoff and b"\v" not in text and b"\f" not in text
 
 
 def read_plain(source: ArpaFile, section: Section, words: Unigrams) -> Grams:

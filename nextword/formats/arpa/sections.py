@@ -103,7 +103,8 @@ def _sections(data: Data, path: str) -> tuple[Section, ...]:
             end = data.find(b"\n\\end\\", start - 1)
         if end < 0:
             raise _cut_off(data, n, len(counts), path)
-        sections.append(Section(n, count, min(start, end), _trim(data, start, end)))
+        first = _skip_blank_lines(data, min(start, end), end)
+        sections.append(Section(n, count, first, _trim(data, first, end)))
         start = _expect_header(data, end, n + 1, path) if n < len(counts) else end + len(b"\n\\end\\")
     rest = data[start : start + 1000].strip(_BLANKS)
     if rest:
@@ -179,6 +180,13 @@ def _expect_header(data: Data, at: int, n: int, path: str, whole_gap: bool = Fal
             _line(data, place),
         )
     return min(stop + 1, len(data))
+
+
+def _skip_blank_lines(data: Data, start: int, end: int) -> int:
+    """Return where the first line with something in it begins: KenLM reads over blank lines there."""
+    while 0 <= (stop := data.find(b"\n", start, end)) and not data[start:stop].strip(_BLANKS):
+        start = stop + 1
+    return start
 
 
 def _trim(data: Data, start: int, end: int) -> int:

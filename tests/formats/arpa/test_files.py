@@ -410,9 +410,20 @@ FAULTS = {
         r":16: a 2-gram line has a number, 2 words .* has 2 fields",
     ),
     "too many fields": (GOOD.replace("a b\t", "a b a b\t"), r":16: .* has 6 fields"),
+    "nan as backoff": (GOOD.replace("-0.25", "nan"), r":16: the log10 backoff is 'nan', which is not a fin"),
+    "nan as backoff of a word": (
+        GOOD.replace("-0.7\tb\t-0.1", "-0.7\tb\tnan"),
+        r":12: the log10 backoff is 'nan'",
+    ),
+    "nan of a word": (GOOD.replace("-0.7\tb\t-0.1", "nan\tb\t-0.1"), r":12: the log10 probability is 'nan'"),
+    "infinite backoff of a word": (
+        GOOD.replace("-0.7\tb\t-0.1", "-0.7\tb\tinf"),
+        r":12: the log10 backoff is 'inf'",
+    ),
+    "underscores in a backoff": (GOOD.replace("-0.25", "-0_1"), r":16: the log10 backoff is '-0_1'"),
     "empty line": (
-        GOOD.replace("-0.6\ta b", "\n-0.6\ta b").replace("2=5", "2=6"),
-        r":16: there is an empty line",
+        GOOD.replace("-0.8\tb a", "\n-0.8\tb a").replace("2=5", "2=6"),
+        r":18: there is an empty line",
     ),
     "twice": (GOOD.replace("-0.8\tb a", "-0.8\ta b"), r":18: the 2-gram 'a b' is in line 16 already"),
     "word twice": (GOOD.replace("-0.7\tb", "-0.7\ta"), r":12: the word 'a' is in line 11 already"),
@@ -438,6 +449,10 @@ FAULTS = {
     ),
     "data within a line": ("x \\data\\ y\n", r":1: '\\data\\' must be on a line of its own"),
     "empty": ("", r": the file is empty"),
+    "control bytes for the end": (
+        GOOD.replace("\t</s>\t", "\t\f\v/s>\t"),
+        r":10: the word '\\x0c\\x0b/s>' contains a control",
+    ),
     "nul in a word": (GOOD.replace("\tb\t", "\tb\0\t"), r":12: the word 'b\\x00' contains a control"),
 }
 
@@ -451,6 +466,25 @@ def test_faults_are_named_with_their_line(tmp_path: Path, fault: str, plain: boo
         read_arpa(path, plain=plain)
     assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_blank_lines_after_a_heading_are_read_over_as_in_kenlm(tmp_path: Path, plain: bool) -> None:
+    usual = read_arpa(put(tmp_path, GOOD), plain=plain)
+    spaced = GOOD
+    for n in (1, 2, 3):
+        spaced = spaced.replace(f"\\{n}-grams:\n", f"\\{n}-grams:\n\n \t\n")
+    found = read_arpa(put(tmp_path, spaced), plain=plain)
+    for level, expected in zip(found.trie.levels, usual.trie.levels, strict=True):
+        np.testing.assert_array_equal(level.probs, expected.probs)
+    bad = spaced.replace("-0.6\ta b", "x\ta b")
+    with pytest.raises(FormatError, match=rf":{bad[: bad.index('x')].count(chr(10)) + 1}: the log10 prob"):
+        read_arpa(put(tmp_path, bad), plain=plain)
+
+
+def test_an_order_without_ngrams_needs_no_blank_line(tmp_path: Path) -> None:
+    text = "\\data\\\nngram 1=3\nngram 2=0\n\\1-grams:\n-1\t<unk>\n-1\t<s>\n-1\t</s>\n\\2-grams:\n\\end\\\n"
+    assert read_arpa(put(tmp_path, text)).trie.sizes[0] == 3
 
 
 def test_other_encodings_are_named(tmp_path: Path) -> None:
