@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import torch
 from pydantic import Field
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
@@ -101,6 +103,7 @@ class NeuralFamily:
             raise DamagedError(
                 f"{path} does not fit the settings of its run ({first}); train the run again"
             ) from error
+        _check_finite(network, path)
         network.fixed = True
         return NeuralLanguageModel(network)
 
@@ -125,6 +128,17 @@ def distinct(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         place = tensor.data_ptr() if tensor.numel() else id(tensor)
         found.setdefault((place, tuple(tensor.shape)), name)
     return {name: tensors[name].detach().cpu().contiguous() for name in found.values()}
+
+
+def _check_finite(network: Network, path: Path) -> None:
+    """Raise a `DamagedError` for weights that are NaN or infinite: every score would be NaN."""
+    for name, weight in network.named_parameters():
+        if not torch.isfinite(weight).all():
+            count = int((~torch.isfinite(weight)).sum())
+            raise DamagedError(
+                f"{path}: {count:,} of the {weight.numel():,} numbers of '{name}' are NaN or infinite, so "
+                "the model cannot score anything; train the run again, with a lower train.rate if it diverged"
+            )
 
 
 def _fill(network: Network, tensors: Mapping[str, Tensor]) -> None:

@@ -1,7 +1,8 @@
 """The manifest of a run folder: sizes and SHA-256 of its files, in ``MANIFEST.json``.
 
-The idea is Megatron's integrity manifest, made the default: sizes and small files are checked whenever
-a run is opened, large arrays on request, so that opening stays instant and a flipped bit is detected.
+The idea is Megatron's integrity manifest, made the default: sizes and contents are checked whenever a run
+is opened, so that a flipped bit is detected. Only large arrays that are memory-mapped, and so never read as
+a whole, are hashed on request: opening them stays instant.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from nextword.core.errors import DamagedError, RunError
 
 MANIFEST = "MANIFEST.json"
 FORMAT = 1  # increased when older versions cannot read a new folder
-LARGE = 1 << 20  # files from this size on are hashed only on request
+LARGE = 1 << 20  # memory-mapped files from this size on are hashed only on request
+MAPPED = (".npy", ".usearch")  # arrays and the index of neighbours: opened without being read
 CHUNK = 8 << 20
 _MAX_MANIFEST = 16 << 20
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
@@ -36,8 +38,13 @@ class FileRecord:
 
     @property
     def large(self) -> bool:
-        """Whether it is hashed only on request."""
+        """Whether hashing it would make opening a run slow."""
         return self.size >= LARGE
+
+
+def is_hashed_on_opening(name: str, record: FileRecord) -> bool:
+    """Tell whether a file is verified whenever its run is opened: all but large memory-mapped ones."""
+    return not (record.large and name.endswith(MAPPED))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """A finished run folder: verified when it is opened.
 
-A flipped bit in an ordinary checkpoint loads silently. Here sizes and small files are verified on every
-load and large arrays on request.
+A flipped bit in an ordinary checkpoint loads silently. Here sizes and contents are verified on every load,
+and those of large memory-mapped arrays on request.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from nextword.core.errors import DamagedError, RunError
 from nextword.store import replace
-from nextword.store.manifest import MANIFEST, Manifest, check_file, read_manifest
+from nextword.store.manifest import MANIFEST, Manifest, check_file, is_hashed_on_opening, read_manifest
 from nextword.store.unfinished import checkpoints_in
 from nextword.store.writing import real_path, translating
 
@@ -75,14 +75,15 @@ class RunFolder:
             raise DamagedError(f"{self.path / name} is not valid JSON; train the run again") from error
 
     def verify(self, contents: bool = True) -> None:
-        """Verify every file: its size, the SHA-256 of small ones, and of all with ``contents``."""
+        """Verify every file: its size and SHA-256, that of large mapped arrays only with ``contents``."""
         records = self.manifest.files
+        large = [name for name, record in records.items() if record.large]
         for name, record in records.items():
             check_file(self.path, name, record, contents=not record.large)
-        large = [name for name, record in records.items() if record.large] if contents else []
-        if large:
+        hashed = [name for name in large if contents or is_hashed_on_opening(name, records[name])]
+        if hashed:
             with ThreadPoolExecutor(_READERS) as pool:
-                for _ in pool.map(lambda name: check_file(self.path, name, records[name], True), large):
+                for _ in pool.map(lambda name: check_file(self.path, name, records[name], True), hashed):
                     pass
 
     def ensure_unchanged(self) -> None:
@@ -92,7 +93,7 @@ class RunFolder:
 
 
 def open_run(path: str | os.PathLike[str], verify: bool = False) -> RunFolder:
-    """Open a finished run: all sizes and the SHA-256 of small files are verified, of all with ``verify``."""
+    """Open a finished run and verify it; the SHA-256 of large mapped arrays only with ``verify``."""
     target = real_path(path)
     if not target.is_dir():
         _repair_or_explain(target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 from typing import Any
@@ -295,6 +296,17 @@ def test_weights_that_do_not_fit_are_refused_in_one_sentence(name, tmp_path):
     family, model = catalog.find("model", name), _model(name)
     with pytest.raises(DamagedError, match="does not fit the settings") as caught:
         _saved_and_loaded(family, model, tmp_path, _settings(name, hidden=24))
+    assert "\n" not in str(caught.value)
+
+
+@every_family
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused_in_one_sentence(name, value, tmp_path):
+    family, model = catalog.find("model", name), copy.deepcopy(_model(name))
+    with torch.no_grad():
+        list(model.network.parameters())[0].view(-1)[0] = value
+    with pytest.raises(DamagedError, match=r"1 of the [\d,]+ numbers of .* NaN or infinite") as caught:
+        _saved_and_loaded(family, model, tmp_path, _settings(name))
     assert "\n" not in str(caught.value)
 
 

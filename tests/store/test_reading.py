@@ -33,7 +33,18 @@ def test_a_flipped_bit_is_named(run: Path, name: str) -> None:
         open_run(run, verify=True)
 
 
-def test_opening_hashes_small_files_only(run: Path) -> None:
+def test_opening_hashes_a_large_network(tmp_path: Path) -> None:
+    with new_run(tmp_path / "run") as folder:
+        folder.write("model.safetensors", bytes(2 * LARGE))
+    path = tmp_path / "run" / "model.safetensors"
+    data = bytearray(path.read_bytes())
+    data[LARGE + 3] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(DamagedError, match=r"model\.safetensors was changed after it was written"):
+        open_run(tmp_path / "run")
+
+
+def test_opening_leaves_large_mapped_arrays_unread(run: Path) -> None:
     data = bytearray((run / "array.npy").read_bytes())
     data[-1] ^= 1
     (run / "array.npy").write_bytes(data)

@@ -7,6 +7,7 @@ way. Where a model's state is carried over lines (`Carrier`), a row is a documen
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -24,6 +25,7 @@ from nextword.core.contracts import (
     State,
     context_of,
 )
+from nextword.core.errors import DamagedError
 from nextword.evaluation.lm.batches import Rows
 from nextword.mixtures.mixture import Mixture
 from nextword.models.distributions import as_numpy
@@ -60,6 +62,15 @@ class ScoreStream:
         ids = as_numpy(ids)
         if not len(ids):
             return np.zeros(0)
+        logp = self._scored(ids, documents)
+        if math.isnan(float(np.sum(logp))):  # -inf is a probability of 0, but NaN is no probability
+            raise DamagedError(
+                f"the model computed NaN instead of the probability of token {int(np.isnan(logp).argmax())} "
+                "of the text, so its numbers are damaged; check the run with nextword doctor, or train it again"
+            )
+        return logp
+
+    def _scored(self, ids: Array, documents: Iterable[int] | None) -> Array:
         if self._parts:
             return self._mixed(ids, documents)
         if self._is_packed and self._context is not None:

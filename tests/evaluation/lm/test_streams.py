@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import pairwise
 
 import numpy as np
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 from packed_texts import pack
 
 from nextword.core.contracts import END, Encoded
+from nextword.core.errors import DamagedError
 from nextword.evaluation.lm import batches
 from nextword.evaluation.lm.streams import ScoreStream, gathered
 from nextword.mixtures.mixture import Mixture
+from nextword.ngram.model import NgramModel
 
 sequences = st.lists(st.lists(st.integers(3, 12), max_size=9), min_size=1, max_size=8)
 
@@ -43,6 +46,16 @@ def test_a_stream_cut_anywhere_gives_what_stepping_gives(trained, plain, kind, r
     edges = [0, *sorted(min(cut, len(ids)) for cut in cuts), len(ids)]
     found = np.concatenate([stream.push(ids[a:b]) for a, b in pairwise(edges)])
     assert np.allclose(found, one_by_one(model, rows), atol=1e-9)
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_nan_is_an_error_and_never_a_score(trained, mixed):
+    good = trained()[0]
+    levels = [dataclasses.replace(level, probs=level.probs * np.float32("nan")) for level in good.trie.levels]
+    bad = NgramModel(dataclasses.replace(good.trie, levels=tuple(levels)))
+    stream = ScoreStream(Mixture([good, bad], [0.5, 0.5]) if mixed else bad)
+    with pytest.raises(DamagedError, match="computed NaN instead of the probability of token 1"):
+        stream.push(pack([[3, 4]]))
 
 
 @settings(max_examples=15, deadline=None)
