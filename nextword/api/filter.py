@@ -11,10 +11,11 @@ from typing import IO, Any, cast
 from nextword.api.opened import Name, Opened, language_model
 from nextword.core import config
 from nextword.core.errors import ConfigError, DataError
-from nextword.core.events import Event, result_of
+from nextword.core.events import Event, Note, result_of
 from nextword.core.sizes import show_size
 from nextword.data.paths import resolve
 from nextword.evaluation.lines.filter import Filtered, FilterSettings, Scorer, filter_lines
+from nextword.evaluation.lines.scores import NO_END
 
 
 def filter(  # noqa: A001 - the verb's name
@@ -46,6 +47,8 @@ def filtering(
         raise DataError(f"filter reads one file at a time, and this matches {len(source)}", file)
     target = _output(source[0].path, sys.stdout.buffer if out is None else out)
     scorer = Scorer(first.model, first.tokenizer, pair, identity)
+    if not scorer.end:
+        yield Note(NO_END)
     yield from filter_lines(scorer, source[0].path, target, settings)
 
 

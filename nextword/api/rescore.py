@@ -12,6 +12,7 @@ from nextword.core.errors import ConfigError
 from nextword.data.paths import read_bytes, resolve
 from nextword.evaluation.lines import rescore as ordering
 from nextword.evaluation.lines.nbest import read_nbest, read_references
+from nextword.evaluation.lines.scores import NO_END, counts_end
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class Reordered:
     """An n-best list in its new order."""
 
     rescored: ordering.Rescored
+    notes: tuple[str, ...] = ()  # what is left out of the model's scores
 
     @property
     def lines(self) -> list[str]:
@@ -64,7 +66,8 @@ def rescore(
     found = language_model(run)
     nbest = read_nbest(_lines(file), _shown(file))
     references = None if tune is None else read_references(_lines(tune), _shown(tune))
-    return Reordered(ordering.rescore(found.model, found.tokenizer, nbest, numbers, references))
+    rescored = ordering.rescore(found.model, found.tokenizer, nbest, numbers, references)
+    return Reordered(rescored, () if counts_end(found.tokenizer) else (NO_END,))
 
 
 def _numbers(text: str) -> list[float]:

@@ -16,8 +16,8 @@ from nextword.core import config
 from nextword.core.contracts import START, UNKNOWN, Block, bits_per_byte
 from nextword.core.errors import DataError
 from nextword.data.source import Source
-from nextword.evaluation.lines.scores import LineScore, score_lines
-from nextword.evaluation.lm.evidence import each_evidence
+from nextword.evaluation.lines.scores import NO_END, LineScore, counts_end, score_lines
+from nextword.evaluation.lm.evidence import TokenEvidence, each_evidence
 from nextword.evaluation.lm.streams import ScoreStream
 
 
@@ -28,7 +28,7 @@ class ScoreOptions:
     by: str = "line"
     log10: bool = False
     begin: bool = True
-    end: bool = True
+    end: bool | None = None  # whether END is counted; None: where it ends a line, not a document
     format: str = "tsv"
     sets: tuple[str, ...] = ()
 
@@ -43,8 +43,16 @@ def scores(run: Opened | Name, file: str, options: ScoreOptions) -> Iterator[Lin
     )  # fmt: skip
 
 
+def notes(run: Opened, options: ScoreOptions) -> list[str]:
+    """Say what is left out of the scores of lines without having been asked for."""
+    return [NO_END] if options.end is None and not counts_end(run.tokenizer) else []
+
+
 def score(run: Opened | Name, text: str) -> Score:
-    """Measure how well a run predicts a text; `scores` takes files."""
+    """Measure how well a run predicts a text, its end included; `scores` takes files, line by line.
+
+    The text is a whole document, or whole lines where the run's unit is the line.
+    """
     found = language_model(run)
     data = text.encode("utf-8", "surrogatepass")
     stream, tokens, nats, side = ScoreStream(found.model, carry=True), [], 0.0, 0.0
@@ -77,18 +85,33 @@ def evidence_rows(run: Opened | Name, file: str, options: ScoreOptions) -> Itera
 
     The text is read as a whole, as `eval` reads it, so that memories carry over from line to line.
     """
-    trained = language_model(run)
-    blocks = Source.for_reading([file], trained.settings.data, config.parse_sets(options.sets)).blocks()
-    text = b"".join(block.data for block in blocks).decode("utf-8", "surrogateescape")
-    scale, number, line = (1 / math.log(10) if options.log10 else 1.0), 0, 0
-    for found in each_evidence(trained.model, trained.tokenizer, text, names=trained.members):
-        number, line = (number + 1 if found.line == line else 1), found.line
+    scale = 1 / math.log(10) if options.log10 else 1.0
+    for number, found in _numbered_evidence(run, file, options):
         if options.format == "jsonl":
             row = json.dumps(found.to_json() | {"number": number}, ensure_ascii=False)
         else:
             value = found.logprob * scale
-            row = f"{line}\t{number}\t{value:.6f}\t{_cell(found.text)}\t{_cell(found.brief())}"
+            row = f"{found.line}\t{number}\t{value:.6f}\t{_cell(found.text)}\t{_cell(found.brief())}"
         yield (row + "\n").encode("utf-8", "surrogateescape")
+
+
+def whole_evidence(run: Opened | Name, file: str, options: ScoreOptions) -> dict[str, Any]:
+    """Collect the evidence of all tokens in one object."""
+    rows = _numbered_evidence(run, file, options)
+    return {"tokens": [found.to_json() | {"number": number} for number, found in rows]}
+
+
+def _numbered_evidence(
+    run: Opened | Name, file: str, options: ScoreOptions
+) -> Iterator[tuple[int, TokenEvidence]]:
+    """Yield the evidence of every token with its number in the line."""
+    trained = language_model(run)
+    blocks = Source.for_reading([file], trained.settings.data, config.parse_sets(options.sets)).blocks()
+    text = b"".join(block.data for block in blocks).decode("utf-8", "surrogateescape")
+    number = line = 0
+    for found in each_evidence(trained.model, trained.tokenizer, text, names=trained.members):
+        number, line = (number + 1 if found.line == line else 1), found.line
+        yield number, found
 
 
 def whole(run: Opened | Name, file: str, options: ScoreOptions) -> dict[str, Any]:

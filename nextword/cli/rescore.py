@@ -31,4 +31,6 @@ def rescore(
         show.as_json(done.figures())
     else:
         show.stream(done.chunks(), out)
+    for sentence in done.notes:
+        show.note(sentence)
     show.note(done.describe())

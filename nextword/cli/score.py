@@ -46,18 +46,26 @@ def score(
 ) -> None:
     """Score every line of a text: log-probability, tokens, unknown tokens, the line."""
     from nextword.api import score as scoring
+    from nextword.api.opened import language_model
 
     options = scoring.ScoreOptions(
         by=by.value,
         log10=log10,
         begin=not no_bos,
-        end=not no_eos,
+        end=False if no_eos else None,
         format=format.value,
         sets=tuple(sets or ()),
     )
+    model = language_model(run)
     if evidence:
-        show.stream(scoring.evidence_rows(run, file, options))
-    elif json:
-        show.as_json(scoring.whole(run, file, options))
+        if json:
+            show.as_json(scoring.whole_evidence(model, file, options))
+        else:
+            show.stream(scoring.evidence_rows(model, file, options))
+        return
+    for sentence in scoring.notes(model, options):
+        show.note(sentence)
+    if json:
+        show.as_json(scoring.whole(model, file, options))
     else:
-        show.stream(scoring.rows(run, file, options))
+        show.stream(scoring.rows(model, file, options))

@@ -29,7 +29,7 @@ from nextword.data.plain import TextChecker
 from nextword.data.settings import DataSettings
 from nextword.evaluation.lines.progress import ScoreLog, count_lines, fingerprint, kept_bytes, whole_lines
 from nextword.evaluation.lines.rules import KeepRule, Scores
-from nextword.evaluation.lines.scores import line_batches
+from nextword.evaluation.lines.scores import counts_end, line_batches
 from nextword.store.replace import locked
 from nextword.system.atomic import remove_leftovers, writing
 
@@ -71,28 +71,35 @@ class Scorer:
     against: tuple[LanguageModel, Tokenizer] | None = None
     identity: str = ""  # hashes of the runs: another run does not reuse these scores
 
+    @property
+    def end(self) -> bool:
+        """Whether END is counted: only where it ends a line for both models."""
+        pairs = (self.tokenizer,) if self.against is None else (self.tokenizer, self.against[1])
+        return all(counts_end(tokenizer) for tokenizer in pairs)
+
     def scores(self, blocks: Iterator[Block]) -> Iterator[Scores]:
         """Yield nats per token of every line, or the difference; float32."""
         if self.against is None:
-            for batch in line_batches(self.model, self.tokenizer, blocks):
-                yield _without_blank(-batch.logprob / batch.tokens, batch.tokens)
+            for batch in line_batches(self.model, self.tokenizer, blocks, end=self.end):
+                yield self._per_token(-batch.logprob, batch.tokens)
             return
         first, second = tee(blocks)
-        ours, theirs = line_batches(self.model, self.tokenizer, first), line_batches(*self.against, second)
+        ours = line_batches(self.model, self.tokenizer, first, end=self.end)
+        theirs = line_batches(*self.against, second, end=self.end)
         waiting = np.empty(0)
         for batch in ours:
             while len(waiting) < len(batch):
                 waiting = np.concatenate([waiting, next(theirs).logprob])
             with np.errstate(invalid="ignore"):
-                difference = (waiting[: len(batch)] - batch.logprob) / batch.tokens
+                difference = waiting[: len(batch)] - batch.logprob
             waiting = waiting[len(batch) :]
             difference = np.nan_to_num(difference, nan=np.inf, posinf=np.inf, neginf=-np.inf)
-            yield _without_blank(difference, batch.tokens)
+            yield self._per_token(difference, batch.tokens)
 
-
-def _without_blank(scores: Array, tokens: Array) -> Scores:
-    """Set the score of blank lines to NaN: a line without words has no perplexity."""
-    return np.where(tokens > 1, scores, np.nan).astype(np.float32)
+    def _per_token(self, nats: Array, tokens: Array) -> Scores:
+        """Divide by the tokens; blank lines get NaN, since a line without words has no perplexity."""
+        has_words = tokens > int(self.end)
+        return np.where(has_words, nats / np.maximum(tokens, 1), np.nan).astype(np.float32)
 
 
 def filter_lines(
@@ -148,6 +155,8 @@ class _Job:
         self.task: dict[str, Any] = {}
         if self.plain is not None and not self.spooled:
             self.task = {"identity": scorer.identity, "input": fingerprint(self.plain)}
+            if not scorer.end:
+                self.task["end"] = False  # scores that counted END are not resumed
         self.log = ScoreLog(where if self.task else None, self.task)
         self.resumed, self.at = self.log.lines, 0
         self.kept = self.kept_bytes = self.bytes = 0

@@ -69,7 +69,7 @@ def rescore(
 
 
 def model_scores(model: LanguageModel, tokenizer: Tokenizer, nbest: NBest) -> Floats:
-    """Return log p of each text, END included, in one bulk pass."""
+    """Return log p of each text in one bulk pass, END included where it ends a line."""
     data = "".join(text.replace("\n", " ") + "\n" for text in nbest.texts).encode()
     found = [batch.logprob for batch in line_batches(model, tokenizer, iter([Block(data, True)]))]
     return np.concatenate([np.empty(0), *found])
@@ -115,7 +115,12 @@ def _checked(weights: Sequence[float] | None, count: int) -> list[float]:
         return [1.0] * (count - 1) + [0.0]
     if len(weights) == count - 1:  # without the weight of the number of words
         weights = [*weights, 0.0]
-    if len(weights) != count or not np.isfinite(weights).all():
+    if not np.isfinite(weights).all():
+        bad = next(weight for weight in weights if not np.isfinite(weight))
+        raise ConfigError(
+            f"'--weights' has {bad:g}, which is not a finite number; write numbers as in 1,0.5,0"
+        )
+    if len(weights) != count:
         raise ConfigError(
             f"'--weights' has {len(weights)} numbers, and {count} are needed: {count - 2} for the given "
             "scores, then the model's, then that of the number of words (which may be left out)"

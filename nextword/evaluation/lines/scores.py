@@ -1,6 +1,7 @@
 """The score of every line of a text, in bulk: arrays, block by block, without a loop over tokens.
 
-`score`, `filter` and `rescore` are built on this. A line is one sequence whatever the tokenizer's unit.
+`score`, `filter` and `rescore` are built on this. A line is one sequence whatever the tokenizer's unit. Where
+the unit is the document, END means the end of a document, which few lines are: it is left out by default.
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ from nextword.core.contracts import END, START, UNKNOWN, Block, LanguageModel, T
 from nextword.evaluation.lm.streams import Array, ScoreStream, gathered
 
 LN10 = math.log(10)
+NO_END = (
+    "the unit of this run is the document, so each line is scored as the beginning of one, and the end of "
+    "the document is left out"
+)
 
 
 @dataclass(frozen=True)
@@ -62,14 +67,23 @@ class LineScore:
         return math.exp(nats) if nats < 700 else math.inf
 
 
+def counts_end(tokenizer: Tokenizer) -> bool:
+    """Tell whether END is a part of a line's score by default: where it is the end of a line."""
+    return tokenizer.unit == "line"
+
+
 def line_batches(
     model: LanguageModel,
     tokenizer: Tokenizer,
     blocks: Iterable[Block],
     begin: bool = True,
-    end: bool = True,
+    end: bool | None = None,
 ) -> Iterator[LineBatch]:
-    """Score all lines in order. ``begin=False``: START is not read; ``end=False``: END is not counted."""
+    """Score all lines in order. ``begin=False``: START is not read; ``end``: whether END is counted.
+
+    By default END is counted where it ends a line (`counts_end`).
+    """
+    end = counts_end(tokenizer) if end is None else end
     lines = blocks if tokenizer.unit == "line" else _as_documents(blocks)
     stream = ScoreStream(model, begin)
     number = 1
@@ -96,9 +110,10 @@ def score_lines(
     tokens: bool = False,
     log10: bool = False,
     begin: bool = True,
-    end: bool = True,
+    end: bool | None = None,
 ) -> Iterator[LineScore]:
     """Yield every line with its score, as the verb `score` prints it; `tokens` lists each token's, too."""
+    end = counts_end(tokenizer) if end is None else end
     texts: deque[list[bytes]] = deque()
     scale = 1 / LN10 if log10 else 1.0
     for batch in line_batches(model, tokenizer, _remembered(blocks, texts), begin, end):
@@ -180,6 +195,6 @@ def _tokens(
     last = int(batch.starts[row + 1]) if row + 1 < len(batch) else len(batch.ids)
     places = range(first, last if end else last - 1)
     return tuple(
-        TokenScore(tokenizer.piece(int(batch.ids[i])), float(batch.logp[i]) * scale, batch.ids[i] != UNKNOWN)
-        for i in places
+        TokenScore(tokenizer.piece(index), float(batch.logp[place]) * scale, index != UNKNOWN)
+        for place, index in zip(places, batch.ids[places.start : places.stop].tolist(), strict=True)
     )

@@ -21,7 +21,7 @@ from nextword.core.contracts import Block
 from nextword.core.errors import DataError
 from nextword.core.events import Note, Progress
 from nextword.evaluation.lines.filter import FilterSettings, Scorer, filter_lines
-from nextword.evaluation.lines.scores import score_lines
+from nextword.evaluation.lines.scores import line_batches, score_lines
 from nextword.evaluation.lm import streams
 
 SMALL = {"block": 1024, "save_every": 0}
@@ -55,6 +55,33 @@ def nats(scorer, path):
 
 def kept_lines(path):
     return path.read_bytes().removesuffix(b"\n").split(b"\n")
+
+
+def test_short_lines_are_not_punished_by_a_model_of_documents(tmp_path, trained):
+    model, tokenizer = trained("bytes")
+    path = tmp_path / "t.txt"
+    path.write_bytes(b"the cat sat\n\nthe\nthe cat sat the cat sat\n")
+    scorer = Scorer(model, tokenizer)
+    (found,) = scorer.scores(iter([Block(path.read_bytes(), True)]))
+    batch = next(line_batches(model, tokenizer, [Block(path.read_bytes(), True)], end=False))
+    expected = -batch.logprob / np.maximum(batch.tokens, 1)
+    np.testing.assert_allclose(found[[0, 2, 3]], expected[[0, 2, 3]], rtol=1e-6)
+    assert np.isnan(found[1])  # a blank line has no score, and none is kept
+    run(scorer, path, tmp_path / "o.txt", keep="below:1e30")
+    assert kept_lines(tmp_path / "o.txt") == [b"the cat sat", b"the", b"the cat sat the cat sat"]
+
+
+def test_the_difference_counts_the_end_only_if_both_models_do(trained):
+    words, letters = trained("words"), trained("bytes")
+    assert Scorer(*words, against=words).end
+    assert not Scorer(*words, against=letters).end
+    assert not Scorer(*letters, against=words).end
+    data = b"the cat sat\n\nthe\n"
+    (found,) = Scorer(*words, against=letters).scores(iter([Block(data, True)]))
+    mine, other = (next(line_batches(*pair, [Block(data, True)], end=False)) for pair in (words, letters))
+    expected = (other.logprob - mine.logprob) / np.maximum(mine.tokens, 1)
+    np.testing.assert_allclose(found[[0, 2]], expected[[0, 2]], rtol=1e-5)
+    assert np.isnan(found[1])
 
 
 @pytest.mark.parametrize(

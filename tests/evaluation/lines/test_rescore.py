@@ -52,7 +52,13 @@ def test_jsonl_keeps_its_fields(trained):
     assert values["combined"] == pytest.approx(done.combined[0])
 
 
-@pytest.mark.parametrize("weights", [[1.0], [1.0, 2.0, 3.0, 4.0], [1.0, float("nan")]])
+@pytest.mark.parametrize("bad", ["nan", "inf", "-inf"])
+def test_weights_that_are_not_finite_are_named(trained, bad):
+    with pytest.raises(ConfigError, match=f"'--weights' has {bad}, which is not a finite number"):
+        rescore(*trained(), read_nbest(lines(KALDI)), [1.0, float(bad)])
+
+
+@pytest.mark.parametrize("weights", [[1.0], [1.0, 2.0, 3.0, 4.0]])
 def test_wrong_weights_say_how_many_are_needed(trained, weights):
     with pytest.raises(ConfigError, match="3 are needed"):
         rescore(*trained(), read_nbest(lines(KALDI)), weights)

@@ -49,11 +49,23 @@ def test_a_last_line_without_an_end_counts_and_documents_end_lines(trained):
     assert [line.count for line in found] == [3, 2, 2]
 
 
+@pytest.mark.parametrize(("name", "counted"), [("words", True), ("bytes", False), ("characters", False)])
+def test_the_end_counts_by_default_only_where_it_ends_a_line(trained, name, counted):
+    model, tokenizer = trained(name)
+    (line,) = score_lines(model, tokenizer, [Block(b"the cat\n", True)], tokens=True)
+    assert line.logprob == pytest.approx(by_hand(model, tokenizer, "the cat", end=counted))
+    assert line.count == len(line.tokens) == len(tokenizer.encode("the cat")) + counted
+    assert (line.tokens[-1].text == "</s>") == counted
+    (asked,) = score_lines(model, tokenizer, [Block(b"the cat\n", True)], end=True)
+    assert asked.logprob == pytest.approx(by_hand(model, tokenizer, "the cat"))
+
+
 def test_tokens_sum_to_the_line_and_show_unknown_words(trained):
     model, tokenizer = trained()
     (line,) = score_lines(model, tokenizer, [Block(b"the zebra sat\n", True)], tokens=True)
     assert [token.text for token in line.tokens] == ["the", "<unk>", "sat", "</s>"]
     assert [token.known for token in line.tokens] == [True, False, True, True]
+    assert all(type(token.known) is bool for token in line.tokens)  # JSON knows no other
     assert sum(token.logprob for token in line.tokens) == pytest.approx(line.logprob)
     assert line.unknown == 1
     (line,) = score_lines(model, tokenizer, [Block(b"the sat\n", True)], tokens=True, end=False)
