@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from nextword.core import catalog, config
@@ -13,6 +14,7 @@ from nextword.core.events import Done, Event, Note, Progress, Stage, finish
 from nextword.data.corpora import DEFAULT
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source
+from nextword.store.disk import explaining
 from nextword.store.names import resolve
 from nextword.text.compare import measure
 from nextword.text.files import load_tokenizer
@@ -29,15 +31,20 @@ def train_tokenizer(
     names = [os.fspath(data)] if isinstance(data, (str, os.PathLike)) else list(data)
     made: Tokenizer = finish(_fitting(names, name, {f"text.{key}": value for key, value in sets.items()}))
     if out is not None:
-        made.save(out)
+        _save(made, out)
     return made
+
+
+def _save(tokenizer: Tokenizer, out: str) -> None:
+    with explaining(Path(out)):
+        tokenizer.save(out)
 
 
 def training(data: Sequence[str], name: str, out: str, sets: Sequence[str] = ()) -> Iterator[Event]:
     """Train a tokenizer and write it; the last event says what was made."""
     for event in _fitting(data, name, config.parse_sets(sets)):
         if isinstance(event, Done):
-            event.result.save(out)
+            _save(event.result, out)
             yield Done({"path": out, **_facts(event.result)})
         else:
             yield event

@@ -6,6 +6,7 @@ with ``--debug`` only.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -65,14 +66,22 @@ def run(arguments: Sequence[str]) -> int:
     except NextwordError as error:
         return _fail(str(error), 1)
     except OSError as error:
-        place = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, (str, bytes)) else ""
-        return _fail(f"{place}{error.strerror or error}", 1)
+        return _fail(_system_error(error), 1)
     except MemoryError:
         return _fail("out of memory; set a limit, as in --set train.memory=500M", 1)
     except RecursionError as error:
         return _fail(f"the input is nested too deeply ({error})", 1)
     except Exception as error:
         return _other(error)
+
+
+def _system_error(error: OSError) -> str:
+    """Explain an error of the system that nothing else has: with the file, or of our own output."""
+    if isinstance(error.filename, (str, bytes)):
+        return f"{os.fsdecode(error.filename)}: {error.strerror or error}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return f"the output could not be written ({error.strerror}); free some space"
+    return error.strerror or str(error)
 
 
 def _other(error: Exception) -> int:

@@ -83,7 +83,12 @@ def pieces(texts: Iterable[str]) -> None:
 def stream(chunks: Iterable[bytes], out: str | None = None) -> None:
     """Write lines as bytes to a file or standard output; on a terminal control characters are escaped."""
     if out is not None:
-        with open(out, "wb") as file:
+        from pathlib import Path
+
+        from nextword.store.disk import explaining
+        from nextword.system.atomic import writing
+
+        with explaining(Path(out)), writing(out) as file:
             file.writelines(chunks)
     elif sys.stdout.isatty():
         pieces(chunk.decode("utf-8", "surrogateescape") for chunk in chunks)

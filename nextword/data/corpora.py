@@ -12,7 +12,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from nextword.core.errors import DataError, MissingPart, RunError
+from nextword.core.errors import DataError, MissingPart
+from nextword.store.disk import translate
 
 DEFAULT = "sotu"
 _SPLITS = ("train", "valid", "test")
@@ -90,7 +91,7 @@ def get_corpus(name: str, out: str | os.PathLike[str]) -> list[Path]:
         target.mkdir(parents=True, exist_ok=True)
         return [Path(shutil.copyfile(file, target / file.name)) for file in files]
     except OSError as error:
-        raise RunError(f"'{target}' cannot be written ({error.strerror}); choose another folder") from error
+        raise translate(error, target) from error
 
 
 def _roots() -> list[Path]:

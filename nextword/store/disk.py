@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -52,6 +53,28 @@ def translate(error: OSError, target: Path) -> RunError:
         return RunError(f"'{target}' cannot be written ({reason}); choose a writable folder")
     where = error.filename if isinstance(error.filename, str) else str(target)
     return RunError(f"'{target}' could not be written ({reason} at '{where}'); nothing was saved")
+
+
+@contextmanager
+def explaining(target: Path) -> Iterator[None]:
+    """Turn system errors while a file is written into sentences; errors about other files pass through."""
+    try:
+        yield
+    except OSError as error:
+        name = error.filename if isinstance(error.filename, str) else ""
+        if _is_written(name, target) if name else error.errno in (*FULL, *_FORBIDDEN):
+            raise translate(error, target) from error
+        raise
+
+
+def _is_written(name: str, target: Path) -> bool:
+    """Tell whether a file is the target, one beside it that belongs to it, or a folder it is in."""
+    place = os.path.realpath(name)
+    for path in (Path(os.path.abspath(target)), Path(os.path.realpath(target))):
+        own = (str(path), str(path.parent / f".{path.name}"))
+        if place.startswith(own) or Path(place) in path.parents:
+            return True
+    return False
 
 
 def write_file(path: str | os.PathLike[str], data: bytes | str) -> Path:

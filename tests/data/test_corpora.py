@@ -66,7 +66,7 @@ def test_a_corpus_can_be_copied(root: Path) -> None:
     assert [path.name for path in get_corpus("news/valid", root / "out2")] == ["valid.txt"]
     with pytest.raises(DataError, match="unknown corpus 'other'; available: sotu, news"):
         get_corpus("other", root / "out")
-    with pytest.raises(RunError, match="cannot be written"):
+    with pytest.raises(RunError, match="could not be written"):
         get_corpus("news", root / "data" / "news" / "train.txt" / "x")
 
 

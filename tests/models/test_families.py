@@ -304,7 +304,7 @@ def test_weights_that_do_not_fit_are_refused_in_one_sentence(name, tmp_path):
 def test_weights_that_are_not_finite_are_refused_in_one_sentence(name, value, tmp_path):
     family, model = catalog.find("model", name), copy.deepcopy(_model(name))
     with torch.no_grad():
-        list(model.network.parameters())[0].view(-1)[0] = value
+        next(iter(model.network.parameters())).view(-1)[0] = value
     with pytest.raises(DamagedError, match=r"1 of the [\d,]+ numbers of .* NaN or infinite") as caught:
         _saved_and_loaded(family, model, tmp_path, _settings(name))
     assert "\n" not in str(caught.value)

@@ -30,6 +30,7 @@ from nextword.data.settings import DataSettings
 from nextword.evaluation.lines.progress import ScoreLog, count_lines, fingerprint, kept_bytes, whole_lines
 from nextword.evaluation.lines.rules import KeepRule, Scores
 from nextword.evaluation.lines.scores import counts_end, line_batches
+from nextword.store.disk import explaining
 from nextword.store.replace import locked
 from nextword.system.atomic import remove_leftovers, writing
 
@@ -116,10 +117,10 @@ def filter_lines(
     settings = settings or FilterSettings()
     rule = KeepRule.parse(settings.keep, scorer.against is not None)
     target = Path(output) if isinstance(output, str | os.PathLike) else None
-    if target is not None:
-        target.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         if target is not None:
+            stack.enter_context(explaining(target))
+            target.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(locked(target))
             remove_leftovers(target)
         job = _Job(scorer, rule, settings, os.fspath(source), target, stack)

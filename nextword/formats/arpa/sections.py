@@ -184,7 +184,7 @@ def _expect_header(data: Data, at: int, n: int, path: str, whole_gap: bool = Fal
 
 def _skip_blank_lines(data: Data, start: int, end: int) -> int:
     """Return where the first line with something in it begins: KenLM reads over blank lines there."""
-    while 0 <= (stop := data.find(b"\n", start, end)) and not data[start:stop].strip(_BLANKS):
+    while (stop := data.find(b"\n", start, end)) >= 0 and not data[start:stop].strip(_BLANKS):
         start = stop + 1
     return start
 
