@@ -12,12 +12,13 @@ from nextword.core.catalog import nearest
 from nextword.core.contracts import Block
 from nextword.core.errors import DataError, MissingPart
 from nextword.data.paths import STDIN, Source
+from nextword.data.plain import TextChecker
 from nextword.data.settings import DataSettings
 
 _ROWS = 1024
 
 
-def parquet_blocks(source: Source, settings: DataSettings) -> Iterator[Block]:
+def parquet_blocks(source: Source, settings: DataSettings, checker: TextChecker) -> Iterator[Block]:
     """Yield the texts of a Parquet table's rows, one block each."""
     if source.path in STDIN:
         raise DataError("a Parquet table cannot be read from standard input; give the file", source.shown)
@@ -28,7 +29,7 @@ def parquet_blocks(source: Source, settings: DataSettings) -> Iterator[Block]:
         raise MissingPart("pyarrow", "data", "reading a Parquet table") from error
     try:
         with parquet.ParquetFile(source.path) as file:
-            yield from _rows(file, _names(file.schema_arrow.names, source, settings), source)
+            yield from _rows(file, _names(file.schema_arrow.names, source, settings), source, checker)
     except (arrow.ArrowException, OSError) as error:
         reason = str(error).split("\n")[0][:200]
         raise DataError(f"this Parquet table cannot be read ({reason})", source.shown) from error
@@ -47,12 +48,14 @@ def _names(there: list[str], source: Source, settings: DataSettings) -> list[str
     return wanted
 
 
-def _rows(file: Any, names: list[str], source: Source) -> Iterator[Block]:
+def _rows(file: Any, names: list[str], source: Source, checker: TextChecker) -> Iterator[Block]:
     number, found = 0, False
     for batch in file.iter_batches(batch_size=_ROWS, columns=names):
         for cells in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
             number += 1
             texts = [cell for cell in cells if cell is not None]
+            if not texts:
+                checker.without_text()
             if not all(isinstance(text, str) for text in texts):
                 message = f"the column contains {type(texts[0]).__name__}, not text"
                 raise DataError(f"row {number}: {message}", source.shown)

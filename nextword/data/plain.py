@@ -99,6 +99,7 @@ class TextChecker:
     crlf: int = 0
     counts: dict[str, int] = field(default_factory=dict)
     has_words: bool = False
+    remarks: list[str] = field(default_factory=list)  # of the format that is read from the text
 
     def check(self, data: bytes) -> bytes:
         """Check a block and return it as it may be used; problems are passed to ``fail``."""
@@ -133,7 +134,7 @@ class TextChecker:
 
     def notes(self) -> list[str]:
         """Describe what was found and handled."""
-        found, say = self.counts, []
+        found, say = self.counts, list(self.remarks)
         if found.get("bom"):
             say.append("a byte order mark at the start was removed")
         if found.get("inner bom"):
@@ -147,12 +148,18 @@ class TextChecker:
             say.append(f"{found['replaced']:,} bytes that are not UTF-8 were replaced by U+FFFD")
         if found.get("U+FFFD"):
             say.append(f"{found['U+FFFD']:,} replacement characters (U+FFFD): the text was damaged earlier")
+        if found.get("without text"):
+            say.append(f"{found['without text']:,} records have no text (null) and were read as empty")
         if found.get("combining") and found.get("composed"):
             say.append(
                 f"{found['combining']:,} accents are separate characters (NFD) and others are not; "
                 "--set text.normalize=nfc makes them one"
             )
         return [f"{self.shown}: {sentence}" for sentence in say]
+
+    def without_text(self) -> None:
+        """Count a record whose text is null."""
+        self._count("without text", 1)
 
     def _count(self, what: str, n: int) -> None:
         if n:
@@ -179,12 +186,11 @@ class TextChecker:
 
     def _nul(self, data: bytes) -> None:
         at = data.index(b"\0")
-        even, odd = data[0:4096:2].count(b"\0"), data[1:4096:2].count(b"\0")
-        wide = max(even, odd) > 0.3 * min(len(data), 4096) / 2
+        wide = wide_encoding(data) if self.size == len(data) else None  # pairs are counted from the start
         hint = (
-            "this looks like UTF-16; convert it with: iconv -f UTF-16LE -t UTF-8"
-            if wide
-            else "a NUL byte, which text never contains; is the file binary? Remove it with: tr -d '\\000'"
+            "a NUL byte, which text never contains; is the file binary? Remove it with: tr -d '\\000'"
+            if wide is None
+            else f"this looks like UTF-16; convert it with: iconv -f {wide} -t UTF-8"
         )
         self._problem(hint, *self._place(data, at))
 
@@ -233,6 +239,21 @@ class TextChecker:
         if pairs and not self.raw and self.settings.newlines == "unify":
             return data.replace(b"\r\n", b"\n")
         return data
+
+
+def wide_encoding(data: bytes) -> str | None:
+    """Return ``UTF-16LE`` or ``UTF-16BE`` if the text looks like it without a mark at its start.
+
+    There the NULs stand in one half of each pair of bytes, never in the other, and the end of a line has one
+    too. ASCII text with NULs in it is not UTF-16.
+    """
+    head = data[: 4096 & ~1]
+    for name, high, low in (("UTF-16LE", head[1::2], head[0::2]), ("UTF-16BE", head[0::2], head[1::2])):
+        wide_ends = sum(a == 0x0A and b == 0 for a, b in zip(low, high, strict=False))
+        ends = head.count(b"\n")
+        if high.count(0) > max(2, 0.3 * len(high)) and not low.count(0) and ends == wide_ends:
+            return name
+    return None
 
 
 def first_invalid(data: bytes) -> int | None:

@@ -85,7 +85,7 @@ class Reader:
         if kind == "parquet":
             from nextword.data.parquet import parquet_blocks
 
-            blocks = parquet_blocks(source, self.settings)
+            blocks = parquet_blocks(source, self.settings, checker)
         elif kind == "text":
             blocks = text_blocks(source, checker)
         else:

@@ -22,6 +22,9 @@ class DataSettings(Settings):
         description="unit of a sequence; auto: the tokenizer's default (words: line, others: document)",
     )
     format: Format = Field("auto", description="file format; auto: by the file's extension")
+    delimiter: Literal["auto", "comma", "semicolon", "tab"] = Field(
+        "auto", description="what separates the columns of CSV and TSV; auto: by the header and the rows"
+    )
     text_column: str = Field(
         "", description="column or JSON field with the text (name or number); several: title,body"
     )

@@ -13,6 +13,7 @@ from typing import Any
 from nextword.core.catalog import nearest
 from nextword.core.contracts import Block
 from nextword.core.errors import DataError
+from nextword.data.delimiter import NAMES, describe, find_delimiter, peek, table_rows
 from nextword.data.paths import Source
 from nextword.data.plain import TextChecker, text_blocks
 from nextword.data.settings import DataSettings
@@ -25,9 +26,9 @@ def table_blocks(source: Source, kind: str, settings: DataSettings, checker: Tex
     """Yield the texts of a table's records, one block each."""
     lines = _lines(source, checker)
     if kind == "jsonl":
-        records = _json_texts(lines, source, settings)
+        records = _json_texts(lines, source, settings, checker)
     else:
-        records = _table_texts(lines, source, settings, "\t" if kind == "tsv" else ",")
+        records = _table_texts(lines, source, settings, checker, "\t" if kind == "tsv" else ",")
     found = False
     for line, text in records:
         data = _to_bytes(text, source, line)
@@ -71,7 +72,9 @@ def _to_bytes(text: str, source: Source, line: int) -> bytes:
     return data
 
 
-def _json_texts(lines: Iterable[str], source: Source, settings: DataSettings) -> Iterator[tuple[int, str]]:
+def _json_texts(
+    lines: Iterable[str], source: Source, settings: DataSettings, checker: TextChecker
+) -> Iterator[tuple[int, str]]:
     names = [name.strip() for name in (settings.text_column or "text").split(",")]
     decoder = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_distinct)
     for number, line in enumerate(lines, start=1):
@@ -84,7 +87,7 @@ def _json_texts(lines: Iterable[str], source: Source, settings: DataSettings) ->
             column = getattr(error, "colno", None)
             reason = reason if column is None else getattr(error, "msg", reason)
             raise DataError(f"this line is not JSON ({reason})", source.shown, number, column) from error
-        yield number, record if isinstance(record, str) else _fields(record, names, source, number)
+        yield number, record if isinstance(record, str) else _fields(record, names, source, number, checker)
 
 
 def _no_constant(name: str) -> Any:
@@ -98,18 +101,25 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _fields(record: Any, names: list[str], source: Source, line: int) -> str:
-    """Return the text of a JSON record."""
+def _fields(record: Any, names: list[str], source: Source, line: int, checker: TextChecker) -> str:
+    """Return the text of a JSON record; null is no text, as in Parquet."""
+    if record is None:
+        checker.without_text()
+        return ""
     if not isinstance(record, dict):
         raise DataError("this line is neither a JSON object nor a string", source.shown, line)
     texts = []
     for name in names:
         if name not in record:
             raise DataError(_no_column("field", name, list(record)), source.shown, line)
+        if record[name] is None:
+            continue
         if not isinstance(record[name], str):
             kind = type(record[name]).__name__
             raise DataError(f"the field '{name}' is not a string but {kind}", source.shown, line)
         texts.append(record[name])
+    if not texts:
+        checker.without_text()
     return _JOIN.join(texts)
 
 
@@ -123,14 +133,17 @@ def _no_column(what: str, name: str, there: list[str]) -> str:
 
 
 def _table_texts(
-    lines: Iterable[str], source: Source, settings: DataSettings, delimiter: str
+    lines: Iterator[str], source: Source, settings: DataSettings, checker: TextChecker, usual: str
 ) -> Iterator[tuple[int, str]]:
     """Yield the text columns of every row; all rows must have the same length."""
     csv.field_size_limit(LINE_LIMIT)
-    if delimiter == "\t":  # in TSV a quote is an ordinary character
-        rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
-    else:
-        rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    delimiter = NAMES.get(settings.delimiter)
+    if delimiter is None:
+        sample, lines = peek(lines)
+        delimiter = find_delimiter(sample, usual, _named_columns(settings), source.shown)
+        if delimiter != usual:
+            checker.remarks.append(describe(delimiter, usual))
+    rows = table_rows(lines, delimiter, quotes=not usual == delimiter == "\t")
     pick: Callable[[list[str]], str] | None = None
     width = before = 0
     try:
@@ -151,6 +164,12 @@ def _table_texts(
         raise DataError(
             f"the table cannot be read here ({error}); check the quotes", source.shown, before + 1
         ) from error
+
+
+def _named_columns(settings: DataSettings) -> list[str]:
+    """Return the columns that a header must name; none where there is no header or they are numbers."""
+    wanted = [name.strip() for name in settings.text_column.split(",") if name.strip()]
+    return [] if settings.columns or any(name.isdigit() for name in wanted) else wanted or ["text"]
 
 
 def _columns(

@@ -26,7 +26,11 @@ FILES: list[tuple[str, bytes, str]] = [
     ("overlong3.txt", b"a\xe0\x80\x80\n", r":1:2: the byte 0xE0 .*overlong"),
     ("cesu.txt", b"a \xed\xa0\xbd\xed\xb8\x80\n", r":1:3: the byte 0xED .*a surrogate"),
     ("utf16.txt", "ab".encode("utf-16"), r":1: this looks like UTF-16; convert it with: iconv"),
-    ("utf16le.txt", "plain words\n".encode("utf-16-le"), r":1:2: this looks like UTF-16"),
+    ("utf16le.txt", "plain words\n".encode("utf-16-le"), r":1:2: this looks like UTF-16.*-f UTF-16LE"),
+    ("utf16be.txt", "plain words\n".encode("utf-16-be"), r":1:1: this looks like UTF-16.*-f UTF-16BE"),
+    ("nul.txt", b"a\0b\n", r":1:2: a NUL byte"),
+    ("nuls.txt", b"abc\0\0\0\0\0\0\0\0def\n", r":1:4: a NUL byte"),
+    ("lines.txt", b"a\0b\0c\0d\0e\nf\0g\0h\0i\0j\n", r":1:2: a NUL byte"),
     (
         "latin1.txt",
         "und\ncafé au lait\n".encode("latin-1"),

@@ -113,6 +113,21 @@ def test_json_lines_give_one_document_a_record(tmp_path: Path) -> None:
     assert texts(write(tmp_path / "b.ndjson", '{"t": "x", "b": "y"}\n'), text_column="t,b") == ["x\ny"]
 
 
+def test_null_is_no_text_in_json_lines_and_in_parquet(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table({"text": ["a", None, "b"]}), tmp_path / "a.parquet")
+    write(tmp_path / "a.jsonl", '{"text": "a"}\n{"text": null}\n{"text": "b"}\n')
+    write(tmp_path / "b.jsonl", '"a"\nnull\n"b"\n')
+    for name in ("a.jsonl", "b.jsonl", "a.parquet"):
+        reader = read(tmp_path / name)
+        assert [block.data for block in reader] == [b"a", b"", b"b"]
+        assert [note.message.split(": ")[1] for note in reader.notes] == [
+            "1 records have no text (null) and were read as empty"
+        ]
+    two = write(tmp_path / "c.jsonl", '{"t": null, "b": "y"}\n')
+    assert texts(two, text_column="t,b") == ["y"]
+
+
 def test_a_json_line_may_span_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain, "BLOCK", 16)
     monkeypatch.setattr(paths, "PIECE", 8)

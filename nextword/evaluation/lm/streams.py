@@ -66,7 +66,7 @@ class ScoreStream:
         if math.isnan(float(np.sum(logp))):  # -inf is a probability of 0, but NaN is no probability
             raise DamagedError(
                 f"the model computed NaN instead of the probability of token {int(np.isnan(logp).argmax())} "
-                "of the text, so its numbers are damaged; check the run with nextword doctor or train it again"
+                "of the text, so its numbers are damaged; check it with nextword doctor, or train it again"
             )
         return logp
 
