@@ -18,7 +18,8 @@ from nextword.runs.settings import RunSettings
 
 _HOLDS = (
     "**This model contains pieces of its training text verbatim**: every sequence of tokens up to its order "
-    "is stored. Do not give it to anyone who must not see the text."
+    "is stored. Do not give it to anyone who must not see the text; its files are written so that only their "
+    "owner can read them."
 )
 
 

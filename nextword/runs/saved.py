@@ -43,6 +43,7 @@ class Trained:
 def write(trained: Trained, folder: NewRun) -> None:
     """Write every file of a run; `store.writing` puts them in place together."""
     family = trained.settings.find_family()
+    folder.private = family.holds_text
     family.save(trained.model, folder)
     if not (folder.path / CONFIG).exists():  # a neural run has written it before its first step
         folder.write(CONFIG, trained.settings.to_toml())

@@ -11,6 +11,7 @@ import errno
 import hashlib
 import json
 import os
+import stat
 import threading
 import time
 from collections.abc import Iterator
@@ -48,6 +49,7 @@ class NewRun:
     def __init__(self, path: Path, target: Path) -> None:
         self.path, self.target = path, target
         self.resumes = False  # the target may hold checkpoints of this training run
+        self.private = False  # it holds text that others may not be meant to read: only its owner can
         self._records: dict[str, FileRecord] = {}
         self._pending: list[Future[None]] = []
         self._pool: ThreadPoolExecutor | None = None
@@ -203,14 +205,30 @@ def _write_run(target: Path, overwrite: bool, resumes: bool) -> Iterator[NewRun]
     folder.resumes = resumes
     try:
         folder.path.mkdir()
+        mode = stat.S_IMODE(folder.path.stat().st_mode)
+        _set_mode(folder.path, 0o700)  # until it is known what it holds
         yield folder
         folder.finish()
+        _restrict(folder.path) if folder.private else _set_mode(folder.path, mode)
         _check_replaceable(target, overwrite, folder.resumes)
         replace.put_in_place(folder.path, target)
     except BaseException:
         folder._abandon()
         replace.remove(folder.path)
         raise
+
+
+def _restrict(folder: Path) -> None:
+    """Let only the owner read a folder and every file in it."""
+    for root, _, names in os.walk(folder):
+        _set_mode(Path(root), 0o700)
+        for name in names:
+            _set_mode(Path(root, name), 0o600)
+
+
+def _set_mode(path: Path, mode: int) -> None:
+    with suppress(OSError):  # a file system without permissions
+        path.chmod(mode)
 
 
 def check_target(path: str | os.PathLike[str], overwrite: bool = False, resumes: bool = False) -> None:

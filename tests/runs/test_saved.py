@@ -1,5 +1,7 @@
 """A saved run gives back all that was written, and damage is named."""
 
+import os
+
 import numpy as np
 import pytest
 from trained_runs import train as train_run
@@ -40,3 +42,23 @@ def test_configuration_that_cannot_be_is_a_damaged_run(text_of_config, words, tw
         folder._records.pop("config.toml")  # so that the manifest fits the file
     with pytest.raises(DamagedError, match=words):
         saved.load(tmp_path / "r")
+
+
+@pytest.mark.parametrize(
+    ("model", "mode"),
+    [("ngram", 0o700), ("unbounded", 0o700), ("rnn", 0o755)],
+    ids=["ngram", "unbounded", "rnn"],
+)
+def test_only_the_owner_can_read_a_run_that_holds_its_text(model, mode, two_documents, tmp_path):
+    small = {"train.steps": 1, "model.hidden": 8, "train.threads": 1} if model == "rnn" else {}
+    made = train_run(two_documents, plan(model, sets=small))
+    before = os.umask(0o022)
+    try:
+        with new_run(tmp_path / "r") as folder:
+            saved.write(made, folder)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "r").stat().st_mode & 0o777 == mode
+    files = {path.stat().st_mode & 0o777 for path in (tmp_path / "r").rglob("*") if path.is_file()}
+    assert files == {mode & 0o666}
+    assert ("verbatim" in (tmp_path / "r" / "README.md").read_text()) == (mode == 0o700)

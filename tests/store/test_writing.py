@@ -26,6 +26,30 @@ from nextword.store.reading import open_run
 from nextword.store.writing import check_target, new_run
 
 
+def _modes(folder: Path) -> set[str]:
+    paths = [folder, *folder.rglob("*")]
+    return {f"{'folder' if path.is_dir() else 'file'} {path.stat().st_mode & 0o777:o}" for path in paths}
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_private_run_is_readable_by_its_owner_only(tmp_path: Path, overwrite: bool) -> None:
+    before = os.umask(0o022)
+    try:
+        if overwrite:
+            write(tmp_path / "run")
+        with new_run(tmp_path / "run", overwrite=overwrite) as folder:
+            assert folder.path.stat().st_mode & 0o777 == 0o700  # also before it is complete
+            folder.private = True
+            folder.write("config.toml", "x")
+            folder.write("part-1/config.toml", "x")
+            (folder.path / "by-hand.npy").write_bytes(b"x")
+        assert _modes(tmp_path / "run") == {"folder 700", "file 600"}
+        write(tmp_path / "other")
+        assert _modes(tmp_path / "other") == {"folder 755", "file 644"}
+    finally:
+        os.umask(before)
+
+
 def test_a_run_reads_back_what_was_written(tmp_path: Path) -> None:
     with new_run(tmp_path / "a" / "b" / "run") as folder:
         folder.write("words.bin", b"one ", bytearray(b"two"), memoryview(b" three"))
