@@ -17,6 +17,7 @@ from nextword.core import catalog, config
 from nextword.core.contracts import START, Tokenizer
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Measure, Note, Stage, finish
+from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.evaluation.lm.streams import ScoreStream
 from nextword.mixtures.family import SavedMixture
@@ -63,7 +64,9 @@ class MemoryOptions:
         neighbours: Name | None = None,
         sets: Mapping[str, Any] | None = None,
     ) -> None:
-        self.cache, self.recent, self.neighbours, self.sets = cache, recent, neighbours, dict(sets or {})
+        self.cache, self.recent, self.neighbours = cache, recent, neighbours
+        self.data = {key: value for key, value in (sets or {}).items() if key.startswith("data.")}
+        self.sets = {key: value for key, value in (sets or {}).items() if key not in self.data}
         groups = {name: catalog.find("memory", name).Settings for name in self._names()}
         for key in self.sets:
             name = key.partition(".")[0]
@@ -96,7 +99,7 @@ def mixing(
     memories: MemoryOptions | None = None,
 ) -> Iterator[Event]:
     """Run `mix` and yield its progress; the last event holds the run."""
-    memories = memories or MemoryOptions()
+    memories = MemoryOptions() if memories is None else memories
     if len(runs) < 2 and not memories:
         raise ConfigError(
             "a mixture needs at least two runs, or a run and a memory; name another run or add --cache"
@@ -105,12 +108,9 @@ def mixing(
     _check(opened, [_folder(run) for run in opened])
     target = default_name("mixture", os.fspath(tune)) if out is None else out
     check_target(target, overwrite)
-    source = Source.for_reading([tune], opened[0].settings.data)
-    stored = (
-        None
-        if memories.neighbours is None
-        else Source.for_training([memories.neighbours], opened[0].settings.data)
-    )
+    data = _changed(opened[0].settings.data, memories.data)
+    source = Source.for_reading([tune], data)
+    stored = None if memories.neighbours is None else Source.for_training([memories.neighbours], data)
     with tempfile.TemporaryDirectory(prefix=".nextword-", dir=_beside(target)) as scratch:
         text = _encoded(opened[0].tokenizer, source)
         joined = yield from _joined(opened, text, Path(scratch), memories.wanted(opened[0], stored))
@@ -124,6 +124,12 @@ def mixing(
             saved.write(made, folder)
     mark_latest(target)
     yield Done(load(target))
+
+
+def _changed(settings: DataSettings, sets: Mapping[str, Any]) -> DataSettings:
+    """Return how the texts are read: as the first run read its own, with what the user set."""
+    given = config.build({"data": DataSettings}, sets)["data"].model_dump(exclude_unset=True)
+    return DataSettings(**(settings.model_dump() | given))
 
 
 def _joined(

@@ -68,7 +68,11 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:
         return _fail(_system_error(error), 1)
     except MemoryError:
-        return _fail("out of memory; set a limit, as in --set train.memory=500M", 1)
+        return _fail(
+            "out of memory; use a smaller text or model, or stop other programs; n-grams are trained within a "
+            "limit with: nextword train DATA --set train.memory=500M",
+            1,
+        )
     except RecursionError as error:
         return _fail(f"the input is nested too deeply ({error})", 1)
     except Exception as error:

@@ -108,6 +108,8 @@ def _locate(groups: Groups, key: str) -> tuple[str, str]:
     near = [each for each in allowed if each.partition(".")[0] == group] or allowed
     guess = nearest(name or key, [each.partition(".")[2] for each in near])
     full = next((each for each in near if guess is not None and each.endswith(f".{guess}")), None)
+    if not allowed:
+        raise ConfigError(f"unknown setting '{key}'; this command has no settings here, so leave it out")
     hint = f"did you mean '{full}'? Allowed" if full else "allowed"
     raise ConfigError(f"unknown setting '{key}'; {hint}: {', '.join(near)}")
 

@@ -92,6 +92,7 @@ class TextChecker:
     settings: DataSettings
     raw: bool = False  # keep CRLF unchanged
     fail: Fail = stop
+    is_set: bool = True  # the command takes --set data.on_error, so that it can be advised
     line: int = 1
     size: int = 0  # bytes so far
     newlines: int = 0
@@ -220,7 +221,7 @@ class TextChecker:
         """Fail, skip or replace, as the setting says."""
         if self.settings.on_error == "stop":
             offset = self.size - len(data) + at
-            self._problem(explain_invalid(data, at, offset), *self._place(data, at))
+            self._problem(explain_invalid(data, at, offset, self.is_set), *self._place(data, at))
         if self.settings.on_error == "skip":
             lines = data.split(b"\n")
             kept = [line for line in lines if first_invalid(line) is None]
@@ -271,8 +272,9 @@ def first_invalid(data: bytes) -> int | None:
     return None
 
 
-def explain_invalid(data: bytes, at: int, offset: int) -> str:
-    """Explain an invalid byte and its likely cause."""
+def explain_invalid(data: bytes, at: int, offset: int, is_set: bool = True) -> str:
+    """Explain an invalid byte and its likely cause; ``is_set``: the command takes --set data.on_error."""
+    other = ", or use --set data.on_error=skip or replace" if is_set else ""
     byte, after = data[at], data[at + 1 : at + 2]
     what = f"the byte 0x{byte:02X} (byte {offset:,} of the file) is not UTF-8"
     if byte in (0xC0, 0xC1) or (byte in (0xE0, 0xF0) and after and 0x80 <= after[0] < 0xA0):
@@ -285,8 +287,8 @@ def explain_invalid(data: bytes, at: int, offset: int) -> str:
     try:
         shown = line[max(0, at - start - 20) :].decode("cp1252")[:40].strip()
     except UnicodeDecodeError:
-        return f"{what}; convert the file to UTF-8, or use --set data.on_error=skip or replace"
+        return f"{what}; convert the file to UTF-8{other}"
     return (
         f"{what}; as Latin-1 or Windows-1252 it reads {shown!r}: convert it with "
-        "iconv -f WINDOWS-1252 -t UTF-8, or use --set data.on_error=skip or replace"
+        f"iconv -f WINDOWS-1252 -t UTF-8{other}"
     )

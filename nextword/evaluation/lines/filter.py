@@ -27,7 +27,14 @@ from nextword.core.settings import Settings
 from nextword.data.paths import STDIN, Source, read_bytes
 from nextword.data.plain import TextChecker
 from nextword.data.settings import DataSettings
-from nextword.evaluation.lines.progress import ScoreLog, count_lines, fingerprint, kept_bytes, whole_lines
+from nextword.evaluation.lines.progress import (
+    ScoreLog,
+    blank_lines,
+    count_lines,
+    fingerprint,
+    kept_bytes,
+    whole_lines,
+)
 from nextword.evaluation.lines.rules import KeepRule, Scores
 from nextword.evaluation.lines.scores import counts_end, line_batches
 from nextword.store.disk import explaining
@@ -192,7 +199,10 @@ class _Job:
                 self._write(writer, data, self.rule.mask(scores), scores)
             yield Progress(self.at)
         if not self.log.lines:
-            raise DataError("there are no lines in it, so there is nothing to filter", self.shown)
+            raise DataError("the file is empty and has no tokens", self.shown)
+        if np.isnan(self.log.scores).all():
+            message = f"the file is blank ({self.log.lines:,} blank lines) and has no tokens"
+            raise DataError(message, self.shown)
         self._check_unchanged()
         if not at_once:
             yield Stage("write", total, "bytes")
@@ -210,6 +220,7 @@ class _Job:
             while waiting and len(found) >= (count := count_lines(waiting[0])):
                 data, mine, found = waiting.popleft(), found[:count], found[count:]
                 self.at += len(data)
+                mine = np.where(blank_lines(data), np.float32(np.nan), mine)
                 unsaved.append(mine)
                 yield data, mine
             if unsaved and time.monotonic() - saved >= self.settings.save_every:
@@ -220,7 +231,7 @@ class _Job:
 
     def _blocks(self, waiting: deque[bytes]) -> Iterator[Block]:
         """Yield the input from where it continues, checked; blocks wait for their scores."""
-        checker = TextChecker(self.shown, DataSettings(), raw=True)
+        checker = TextChecker(self.shown, DataSettings(), raw=True, is_set=False)
         checker.line, checker.size = self.log.lines + 1, self.log.offset
         for data in whole_lines(self._bounded(self._pieces()), self.settings.block):
             waiting.append(data)

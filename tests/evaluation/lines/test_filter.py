@@ -71,6 +71,13 @@ def test_short_lines_are_not_punished_by_a_model_of_documents(tmp_path, trained)
     assert kept_lines(tmp_path / "o.txt") == [b"the cat sat", b"the", b"the cat sat the cat sat"]
 
 
+def test_lines_of_white_space_are_never_kept(tmp_path, trained):
+    path = tmp_path / "t.txt"
+    path.write_bytes(b"the cat\n  \t\r\n\n \nthe dog\n   ")
+    run(Scorer(*trained("bytes")), path, tmp_path / "o.txt", keep="head:100")
+    assert (tmp_path / "o.txt").read_bytes() == b"the cat\nthe dog\n"
+
+
 def test_the_difference_counts_the_end_only_if_both_models_do(trained):
     words, letters = trained("words"), trained("bytes")
     assert Scorer(*words, against=words).end
@@ -210,7 +217,7 @@ def test_bad_input_is_named_with_its_line_and_nothing_is_written(tmp_path, score
     with pytest.raises(DataError, match=r"missing\.txt"):
         run(scorer, tmp_path / "missing.txt", tmp_path / "out", keep=keep)
     (tmp_path / "empty.txt").write_bytes(b"")
-    with pytest.raises(DataError, match="no lines"):
+    with pytest.raises(DataError, match="the file is empty and has no tokens"):
         run(scorer, tmp_path / "empty.txt", tmp_path / "out", keep=keep)
     assert not [
         path
