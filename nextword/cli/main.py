@@ -69,8 +69,8 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(_system_error(error), 1)
     except MemoryError:
         return _fail(
-            "out of memory; use a smaller text or model, or stop other programs; n-grams are trained within a "
-            "limit with: nextword train DATA --set train.memory=500M",
+            "out of memory; use a smaller text or model, or stop other programs; n-grams are trained within "
+            "a limit with: nextword train DATA --set train.memory=500M",
             1,
         )
     except RecursionError as error:

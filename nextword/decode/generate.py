@@ -19,7 +19,7 @@ from nextword.decode.limits import Limit, limits_of, stops_of
 from nextword.decode.sampling import Ints
 from nextword.decode.settings import DecodeSettings
 from nextword.decode.text import TextStream
-from nextword.models.distributions import as_numpy
+from nextword.models.distributions import as_numpy, without_nan
 
 __all__ = ["DecodeSettings", "Generated", "GeneratedToken", "collect", "generate"]
 
@@ -90,7 +90,7 @@ def collect(tokens: Iterable[GeneratedToken]) -> list[Generated]:
 
 def _loop(model: LanguageModel, chooser: Chooser, limits: Limit, state: State) -> Iterator[GeneratedToken]:
     """Repeat distribution, limits, choice and step until every row has stopped."""
-    logp_RV = as_numpy(model.next(state), np.float64)
+    logp_RV = without_nan(as_numpy(model.next(state), np.float64))
     while True:
         allowed_RV = logp_RV.copy()
         limits(allowed_RV, chooser.rows)
@@ -101,7 +101,7 @@ def _loop(model: LanguageModel, chooser: Chooser, limits: Limit, state: State) -
         if not np.array_equal(choice.parents, np.arange(len(logp_RV))):
             state = model.reorder(state, choice.parents)
         step, state = model.step(choice.ids, state)
-        logp_RV = as_numpy(step, np.float64)
+        logp_RV = without_nan(as_numpy(step, np.float64))
 
 
 def _batches(

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nextword.core.errors import DamagedError
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -22,6 +24,16 @@ def as_numpy(array: Any, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]
             array = array.float()
         array = array.numpy()
     return np.asarray(array, dtype=dtype)
+
+
+def without_nan(logp: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the same numbers; NaN among them means a damaged model. (-inf is a probability of 0.)"""
+    if np.isnan(np.sum(logp)) and np.isnan(logp).any():
+        raise DamagedError(
+            "the model computed NaN instead of a probability, so its numbers are damaged; check the run with "
+            "nextword doctor, or train it again"
+        )
+    return logp
 
 
 def logsumexp(logp: npt.NDArray[Any]) -> Floats:

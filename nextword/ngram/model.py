@@ -62,7 +62,7 @@ class NgramModel:
         p_BV = np.empty((len(state.read_B), self.vocab_size))
         for row, (nodes_N, read) in enumerate(zip(state.nodes_BN, state.read_B, strict=True)):
             p_BV[row] = self._distribution(nodes_N, int(read))
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # NaN is an error further up
             return np.log(p_BV, out=p_BV)
 
     def step(self, ids_B: Array, state: NgramState) -> tuple[Array, NgramState]:
@@ -87,7 +87,7 @@ class NgramModel:
         nodes_NBT = self._walk(ids_BT, state.nodes_BN)
         read_BT = state.read_B[:, None] + np.arange(T)
         p_BT = self._probabilities(ids_BT, nodes_NBT, read_BT)[0]
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # NaN is an error further up
             logp_BT = np.where(real_BT, np.log(p_BT), 0.0)
         last_BN = (
             np.stack([nodes[rows_B, lengths_B] for nodes in nodes_NBT[: self.order - 1]], axis=1)
@@ -136,7 +136,7 @@ class NgramModel:
         places_T = np.arange(ids_1T.shape[1])
         read_T = places_T - np.maximum.accumulate(np.where(starts_T, places_T, 0))  # tokens since START
         p_1T, used_1T = self._probabilities(ids_1T, nodes_N1T, read_T[None])
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # NaN is an error further up
             return np.where(starts_T, 0.0, np.log(p_1T[0])), np.where(starts_T, 0, used_1T[0])
 
     # -- private ---------------------------------------------------------------------------

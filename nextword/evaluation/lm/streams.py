@@ -7,7 +7,6 @@ way. Where a model's state is carried over lines (`Carrier`), a row is a documen
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -25,10 +24,9 @@ from nextword.core.contracts import (
     State,
     context_of,
 )
-from nextword.core.errors import DamagedError
 from nextword.evaluation.lm.batches import Rows
 from nextword.mixtures.mixture import Mixture
-from nextword.models.distributions import as_numpy
+from nextword.models.distributions import as_numpy, without_nan
 
 Array = npt.NDArray[Any]
 
@@ -62,13 +60,7 @@ class ScoreStream:
         ids = as_numpy(ids)
         if not len(ids):
             return np.zeros(0)
-        logp = self._scored(ids, documents)
-        if math.isnan(float(np.sum(logp))):  # -inf is a probability of 0, but NaN is no probability
-            raise DamagedError(
-                f"the model computed NaN instead of the probability of token {int(np.isnan(logp).argmax())} "
-                "of the text, so its numbers are damaged; check it with nextword doctor, or train it again"
-            )
-        return logp
+        return without_nan(self._scored(ids, documents))
 
     def _scored(self, ids: Array, documents: Iterable[int] | None) -> Array:
         if self._parts:

@@ -54,7 +54,7 @@ def test_nan_is_an_error_and_never_a_score(trained, mixed):
     levels = [dataclasses.replace(level, probs=level.probs * np.float32("nan")) for level in good.trie.levels]
     bad = NgramModel(dataclasses.replace(good.trie, levels=tuple(levels)))
     stream = ScoreStream(Mixture([good, bad], [0.5, 0.5]) if mixed else bad)
-    with pytest.raises(DamagedError, match="computed NaN instead of the probability of token 1"):
+    with pytest.raises(DamagedError, match="computed NaN instead of a probability"):
         stream.push(pack([[3, 4]]))
 
 
