@@ -63,8 +63,9 @@ def describe(delimiter: str, usual: str) -> str:
 
 def table_rows(lines: Iterable[str], delimiter: str, quotes: bool, strict: bool = True) -> Any:
     """Read rows; without ``quotes``, as in TSV, a quote is an ordinary character."""
-    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
-    return csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=strict)
+    if quotes:
+        return csv.reader(lines, delimiter=delimiter, strict=strict)
+    return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=strict)
 
 
 def _rows(sample: Sequence[str], delimiter: str, quotes: bool) -> list[list[str]]:
