@@ -4,11 +4,13 @@ import random
 import shutil
 
 import pytest
+import typer.main
 from mutations import mutated, put_in_run
 
+from nextword.cli.app import app
 from nextword.cli.main import run as run_command
 
-QUICK, MANY = 3, 100
+QUICK, MANY = 6, 500
 TEXT = "the cat sat\n\nthe zebra sang on the roof .\n"
 JSON_LINES = b"".join(b'{"id": %d, "text": "the cat sat on the mat %d ."}\n' % (n, n) for n in range(6))
 TABLE = b"id;text;n\n" + b"".join(b'%d;"the cat, sat on ""%d"" mats";%d.5\n' % (n, n, n) for n in range(6))
@@ -25,10 +27,9 @@ def originals(corpus, saved_run, tmp_path_factory):
         "words": ("train", corpus, "--model", "ngram", "--set=model.order=2"),
         "bpe": ("train", corpus, "--model", "ngram", "--tokenizer", "bpe", "--set=text.size=300"),
         "unbounded": ("train", corpus, "--model", "unbounded", "--tokenizer", "characters"),
-        "rnn": ("train", corpus, "--model", "rnn", "--tokenizer", "characters", *SMALL),
     }
-    for name, command in made.items():
-        assert run_command([*map(str, command), "--out", str(folder / name)]) == 0
+    for name in ("words", "bpe", "unbounded"):
+        assert run_command([*map(str, made[name]), "--out", str(folder / name)]) == 0
     assert (
         run_command(["export", str(folder / "words"), "--to", "arpa", "--out", str(folder / "m.arpa")]) == 0
     )
@@ -54,6 +55,15 @@ def _damaged_inputs(nextword, here, originals, generator, count, name, data, com
         (here / name).write_bytes(changed)
         for command in commands:
             _check(nextword(*command), changed, is_text=b"nan" in changed.lower() and name != "x.arpa")
+
+
+@pytest.fixture
+def network(corpus, originals):
+    """A small network, made where a test needs it."""
+    if not (originals / "rnn").exists():
+        command = ["train", str(corpus), "--model", "rnn", "--tokenizer", "characters", *SMALL]
+        assert run_command([*command, "--out", str(originals / "rnn")]) == 0
+    return "rnn"
 
 
 def _damaged_runs(nextword, here, originals, generator, count, run, name) -> None:
@@ -97,13 +107,13 @@ IN_RUNS = (
     ("words", "ngram-1.backoffs.npy"),
     ("bpe", "tokenizer.json"),
     ("unbounded", "tokenizer.json"),
-    ("rnn", "model.safetensors"),
 )
 
 
 @pytest.fixture
-def alone(nextword, here, originals):
-    """Give the command line to a test, with an `made` run that it may replace."""
+def alone(nextword, here, originals, monkeypatch):
+    """Give the command line to a test, built once for all commands, and a run that it may replace."""
+    monkeypatch.setattr("nextword.cli.main.app", typer.main.get_command(app))
     shutil.copytree(originals / "words", here / "made")
     return nextword
 
@@ -130,3 +140,9 @@ def test_many_damaged_inputs_are_one_sentence(alone, here, originals, name):
 @pytest.mark.parametrize(("run", "name"), IN_RUNS)
 def test_many_damaged_runs_are_one_sentence(alone, here, originals, run, name):
     _damaged_runs(alone, here, originals, random.Random(f"many {run} {name}"), MANY // 3, run, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["model.safetensors", "config.toml", "tokenizer.json"])
+def test_many_damaged_networks_are_one_sentence(alone, here, originals, network, name):
+    _damaged_runs(alone, here, originals, random.Random(f"many {name}"), MANY // 5, network, name)
