@@ -102,7 +102,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _fields(record: Any, names: list[str], source: Source, line: int, checker: TextChecker) -> str:
-    """Return the text of a JSON record; null is no text, as in Parquet."""
+    """Return the text of a JSON record; null stands for an empty text, as in Parquet."""
     if record is None:
         checker.without_text()
         return ""

@@ -114,7 +114,7 @@ def count_lines(data: bytes) -> int:
 
 
 def blank_lines(data: bytes) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Tell which lines of a block hold white space only, if anything; no loop over lines."""
+    """Tell which lines of a block hold whitespace only, if anything; no loop over lines."""
     letters = np.frombuffer(data, dtype=np.uint8)
     ends = np.flatnonzero(letters == 10)
     starts = np.concatenate([[0], ends + 1])

@@ -145,7 +145,7 @@ def _parsed(
 
 
 def _is_plain(text: bytes, probability: bytes, backoff: bytes) -> bool:
-    """Tell whether Python splits and reads a line as this format does: no other white space, no 1_000."""
+    """Tell whether Python splits and reads a line as this format does: no other whitespace, no 1_000."""
     return b"_" not in probability and b"_" not in backoff and b"\v" not in text and b"\f" not in text
 
 
