@@ -30,12 +30,14 @@ def experimenting(
     quick: bool = False,
 ) -> Iterator[Event]:
     """Run `lab` and yield its progress; the last event holds the result."""
-    from nextword.experiments import everything
+    from nextword.experiments import durations, everything
 
     experiment: Any = everything.run_all if name == everything.NAME else catalog.find("lab", name)
     events: Iterator[Event] = experiment(
         out=None if out is None else os.fspath(out), run=None if run is None else os.fspath(run), quick=quick
     )
+    if run is None and not quick:
+        yield from durations.announce(catalog.names("lab") if name == everything.NAME else [name])
     yield from events
 
 

@@ -20,7 +20,7 @@ def lab(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Run an experiment of the lectures: a claim, a picture and a verdict within two minutes."""
+    """Run an experiment of the lectures: a claim, pictures, and a verdict for each part of the claim."""
     from nextword.api import lab as experiments
 
     if name == "list":

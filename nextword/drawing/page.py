@@ -83,9 +83,10 @@ class Page:
         """Add a paragraph."""
         self.parts.append(f"<p{' class=soft' if soft else ''}>{markup(text)}</p>")
 
-    def verdict(self, holds: bool, text: str) -> None:
-        """Add the one sentence that matters."""
-        self.parts.append(f'<p class="verdict{"" if holds else " no"}">{markup(text)}</p>')
+    def verdict(self, holds: bool | None, text: str) -> None:
+        """Add the one sentence that matters; None: it neither held nor failed."""
+        kind = " open" if holds is None else "" if holds else " no"
+        self.parts.append(f'<p class="verdict{kind}">{markup(text)}</p>')
 
     def picture(self, svg: str, caption: str, table: Table | None = None) -> None:
         """Add a picture from `svg`, its caption, and its numbers if given."""

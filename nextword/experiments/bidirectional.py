@@ -25,11 +25,15 @@ from nextword.data.batches.windows import Windows
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, bars, lines
 from nextword.experiments import fitting
+from nextword.experiments.finding import Judge
 from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.small import Ints, Letters, read_letters, rows_of
 from nextword.system import threads
 
 CLAIM = "Bidirectional RNNs are for taggers, classifiers and encoders; a language model is not a BiLSTM. Why?"
+SEES = "read from both sides, a language model sees the word it has to predict"
+BLIND = "without the words to come it predicts worse than a model from the left"
+CLAIMS = (SEES, BLIND)
 HIDDEN, LENGTH = 64, 32
 
 
@@ -74,19 +78,28 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
                 bits["from both sides, future hidden"] = _bits(network, text.held, hidden=True)
     guess = math.log2(text.vocab_size)
     left, looks, blind = bits.values()
+    judge = Judge(quick)
+    judge.measure(
+        SEES,
+        looks < 0.5 * left,
+        f"a letter of new text costs {looks:.2f} bits against {left:.2f} from the left, because the "
+        "state from the right has read it",
+    )
+    judge.measure(
+        BLIND,
+        blind > left,
+        f"when it generates, the future is not there yet: {blind:.2f} bits, against {left:.2f} (a "
+        f"blind guess: {guess:.1f})",
+    )
     yield from finish(
         ExperimentResult(
             "bidirectional", "Why no bidirectional language model", 'IITD-2 "Bidirectional RNNs"', CLAIM,
-            looks < 0.5 * left and blind > left,
-            f"from both sides a letter of new text costs {looks:.2f} bits against {left:.2f} from the left, "
-            f"because the state from the right has already read it; when it generates, the future is not "
-            f"there yet, and it costs {blind:.2f} bits (a blind guess: {guess:.1f}).",
-            (
-                _picture(curves), _bars(bits),
-                f"Measured on {text.about}: LSTMs of {HIDDEN} units, {steps} steps each. For a tagger "
-                "nothing is given away, since the tag is not among the words it reads: there both sides "
-                "are a gain.",
-            ),
+            f"both sides: {looks:.2f} bits per letter; with the future hidden {blind:.2f}; left only "
+            f"{left:.2f}",
+            judge.findings,
+            f"Measured on {text.about}: LSTMs of {HIDDEN} units, {steps} steps each. For a tagger nothing is "
+            "given away, since the tag is not among the words it reads: there both sides are a gain.",
+            (_picture(curves), _bars(bits)),
         ),
         out,
     )  # fmt: skip

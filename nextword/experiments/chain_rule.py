@@ -16,6 +16,7 @@ from nextword.experiments import blanks, fitting
 from nextword.experiments import derivations as by
 from nextword.experiments.blanks import Blank, Exercise
 from nextword.experiments.derivations import Example, Floats
+from nextword.experiments.finding import Judge, Verdict
 from nextword.experiments.result import Chart, ExperimentResult, cells, finish
 
 SLIDE = 'IITD-1 "Backpropagation for RNNs", XMU "Chain rule: interactive session"'
@@ -23,6 +24,9 @@ CLAIM = (
     "The gradient of a repeated weight is the sum of the gradients of each time it appears; "
     '∂h_t/∂w = Diag(σ\') [h_{t-1} ⊗ I + W_h ∂h_{t-1}/∂w]: "help me to verify it".'
 )
+SUM = "the gradient of a repeated weight is the sum over its appearances"
+FORWARD = "∂h_t/∂w = Diag(σ') [h_{t-1} ⊗ I + W_h ∂h_{t-1}/∂w], as printed"
+CLAIMS = (SUM, FORWARD)
 SLIP = (
     "The slide prints h_{t-1} ⊗ I, which is d² × d and cannot be added to W_h ∂h/∂w (d × d²): "
     "with h_{t-1}ᵀ ⊗ I the shapes fit and the numbers agree."
@@ -101,13 +105,22 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
         yield Progress(seed + 1)
     most = max(worst.values())
     rows = tuple((name, f"{value:.1e}") for name, value in worst.items())
+    *others, forward = worst.values()
+    judge = Judge(quick)
+    judge.exact(SUM, max(others) < ENOUGH, f"equal to autograd within {max(others):.0e} (float64)")
+    judge.exact(
+        FORWARD,
+        Verdict.CORRECTED if forward < ENOUGH else Verdict.FAILED,
+        f"equal within {forward:.0e} with hᵀ ⊗ I; h ⊗ I as printed has the wrong shape",
+    )
     heads = ("derivation, in plain NumPy", "largest difference from autograd")
     yield from finish(
         ExperimentResult(
-            "chain-rule", "The chain rule through time", SLIDE, CLAIM, most < ENOUGH,
-            f"backpropagation through time, the sum over appearances, the sum over states and the forward "
-            f"recursion equal autograd to {most:.0e} in {examples + 1} networks (float64), once the slide's "
-            "h ⊗ I is read as hᵀ ⊗ I.",
+            "chain-rule", "The chain rule through time", SLIDE, CLAIM,
+            f"four derivations equal autograd within {most:.0e}, with hᵀ ⊗ I for h ⊗ I",
+            judge.findings,
+            "Backpropagation through time, the sum over appearances, the sum over states and the forward "
+            f"recursion in plain NumPy, against autograd, in {examples + 1} random networks (float64).",
             (
                 Table(heads, rows, f"Four derivations in {examples + 1} networks, against autograd"),
                 _picture(small()), SLIP, _given(small()), exercise(),

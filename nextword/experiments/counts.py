@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from nextword.core.contracts import END, Block
 from nextword.core.events import Event, Stage
 from nextword.drawing.page import Table
 from nextword.experiments import fitting, slide
+from nextword.experiments.finding import Judge, Verdict
 from nextword.experiments.result import ExperimentResult, finish
 from nextword.ngram import estimation
 from nextword.ngram.model import NgramModel
@@ -21,7 +23,9 @@ from nextword.ngram.settings import NgramSettings
 from nextword.text.settings import TextSettings
 from nextword.text.words import WordTokenizer
 
-CLAIM = "p(I as the first word) = 3/4, p(you | love) = 2/3, and p(love) = 2/15, which should read 3/15."
+CLAIM = "p(I as the first word) = 3/4, p(you | love) = 2/3, and p(love) = 2/15."
+FIRST, AFTER, LOVE = "p(I as the first word) = 3/4", "p(you | love) = 2/3", "p(love) = 2/15"
+CLAIMS = (FIRST, AFTER, LOVE)
 WHY = (
     "Why whitespace words give other numbers: the full stop stays with its word, so that 'tons.' and "
     "'Man.' are words of their own, and nextword also predicts the end of every line: END is counted like "
@@ -41,12 +45,19 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     yield Stage("count the slide's corpus")
     tables = (by_hand(), by_nextword(), laplace())
     love, first, after = slide.p_word("love"), slide.p_first("I"), slide.p_after("you", "love")
-    right = (str(first), str(after)) == ("3/4", "2/3") and love * 15 == 3
+    judge = Judge(quick)
+    judge.exact(FIRST, first == Fraction(3, 4), f"{first}: 3 of 4 sentences begin with I")
+    judge.exact(AFTER, after == Fraction(2, 3), f"{after}: you follows 2 of 3 times")
+    judge.exact(
+        LOVE,
+        love == Fraction(2, 15) or (Verdict.CORRECTED if love == Fraction(3, 15) else Verdict.FAILED),
+        "3/15: love occurs three times, as the slide's own p(you | love) = 2/3 says",
+    )
     yield from finish(
         ExperimentResult(
-            "counts", "Counting the slide's corpus", 'XMU "Estimate based on frequencies"', CLAIM, right,
-            f"p(I first) = {first} and p(you | love) = {after} as the slide says; p(love) is 3/15 (the "
-            "slide's 2/15 is a slip: its own p(you | love) = 2/3 counts love three times).",
+            "counts", "Counting the slide's corpus", 'XMU "Estimate based on frequencies"', CLAIM,
+            f"p(I first) = {first} and p(you | love) = {after}; p(love) is 3/15, not 2/15", judge.findings,
+            "The slide's four sentences, counted by hand and by nextword.",
             (*tables[:1], WHY, tables[1], ENDS, tables[2]),
         ),
         out,

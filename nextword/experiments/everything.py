@@ -15,6 +15,7 @@ from nextword.core import catalog
 from nextword.core.errors import NextwordError
 from nextword.core.events import Done, Event, Note, Stage
 from nextword.drawing.page import Page, Table
+from nextword.experiments.finding import RULE
 from nextword.experiments.fitting import DoesNotFit
 from nextword.experiments.result import ExperimentResult, add, command_line
 from nextword.store.names import RUNS
@@ -34,9 +35,9 @@ class Everything:
 
     def table(self) -> Table:
         """Make one row per experiment."""
-        rows = [(each.name, each.slide, each.verdict) for each in self.findings]
-        rows += [(name, "", f"failed: {why}") for name, why in self.failed.items()]
-        return Table(("experiment", "slide", "claim"), tuple(rows))
+        rows = [(each.name, str(each.verdict), each.sentence) for each in self.findings]
+        rows += [(name, "failed", why) for name, why in self.failed.items()]
+        return Table(("experiment", "verdict", "found"), tuple(rows))
 
     def page(self) -> Page:
         """Return the lecturer's page."""
@@ -45,8 +46,9 @@ class Everything:
             "Every section has a slide, its claim, a picture of the measurement, whether the claim held, and "
             "the command that reproduces it. The numbers are below each picture."
         )
+        page.text(RULE, soft=True)
         if self.quick:
-            page.text("A quick run with few steps and seeds: its verdicts are preliminary.")
+            page.text("A quick run with few steps and seeds: what it cannot tell is left open.")
         page.table(self.table())
         for each in self.findings:
             page.heading(each.title)
@@ -54,7 +56,8 @@ class Everything:
             page.text(f"Claim: {each.claim}")
             for part in each.pictures:
                 add(page, part)
-            page.verdict(each.holds, f"{each.verdict}: {each.sentence}")
+            each.add_verdict(page)
+            page.text(each.method, soft=True)
             page.parts.append(command_line(each.command))
         for name, why in self.failed.items():
             page.heading(name)
@@ -64,7 +67,7 @@ class Everything:
 
     def __str__(self) -> str:
         summary = [str(self.table())]
-        summary += [f"{each.name}: {each.verdict}: {each.sentence}" for each in self.findings]
+        summary += [f"{each.name}: {each.judged()}" for each in self.findings]
         return "\n\n".join([*summary, f"page: {self.path}"])
 
     def to_json(self) -> dict[str, Any]:

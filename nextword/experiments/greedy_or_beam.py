@@ -20,6 +20,7 @@ from nextword.decode.settings import DecodeSettings
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, lines
 from nextword.experiments import exact, texts
+from nextword.experiments.finding import Judge
 from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.small import Floats
 from nextword.ngram import estimation
@@ -30,8 +31,13 @@ from nextword.text.words import WordTokenizer
 
 CLAIM = (
     "Greedy choice is a bad approximation of argmax P(w_1 … w_n): it never begins with a word of low "
-    "probability and prefers many common words to one rare word; a beam is the cure."
+    "probability and prefers many common words to one rare word; a beam comes closer."
 )
+BAD = "greedy choice is a bad approximation of the most likely text"
+BEGIN = "it never begins with a word of low probability"
+RARE = "it prefers many common words to one rare word"
+BEAM = "a beam comes closer"
+CLAIMS = (BAD, BEGIN, RARE, BEAM)
 BEAMS = (1, 2, 4, 8, 16)
 LENGTH = 5  # words to generate
 VOCABULARY = 500
@@ -71,15 +77,36 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     gaps_K = (found.best_P[:, None] - found.got_PK).mean(axis=0)
     hits_K = np.isclose(found.got_PK, found.best_P[:, None], atol=1e-6).mean(axis=0)
     corners = [_corner(title, sentences) for title, sentences in CORNERS]
+    judge = Judge(quick)
+    judge.measure(
+        BAD,
+        bool(hits_K[0] < 0.5),
+        f"it finds the most likely {LENGTH} words for {hits_K[0]:.0%} of {len(found.best_P)} prompts; the "
+        f"exact search computed {found.looked:,.0f} distributions per prompt{_unsolved(found.unsolved)}",
+    )
+    judge.measure(
+        BEGIN,
+        found.first > 0,
+        f"for {found.first:.0%} the most likely text begins with another word than greedy takes",
+    )
+    best, greedy = corners[1].rows[:2]
+    judge.exact(
+        RARE,
+        best[1] != greedy[1],
+        f"of nine sentences '{best[1]}' is the most likely, and greedy takes '{greedy[1]}'",
+    )
+    judge.measure(
+        BEAM,
+        bool(hits_K[0] < hits_K[-1]),
+        f"a beam of 4 finds it for {hits_K[2]:.0%}, of {BEAMS[-1]} for {hits_K[-1]:.0%}",
+    )
     yield from finish(
         ExperimentResult(
             "greedy-or-beam", "Greedy or beam?", 'MAUSAM "Neural Language Model: Greedy Decoding"', CLAIM,
-            bool(hits_K[0] < hits_K[-1] and found.first > 0),
-            f"in {name} greedy choice finds the most likely {LENGTH} words for {hits_K[0]:.0%} of "
-            f"{len(found.best_P)} prompts, a beam of 4 for {hits_K[2]:.0%}, of {BEAMS[-1]} for "
-            f"{hits_K[-1]:.0%}; for {found.first:.0%} the most likely text begins with another word than "
-            f"greedy takes; the exact search computed {found.looked:,.0f} distributions per prompt"
-            f"{_unsolved(found.unsolved)}.",
+            f"greedy finds the most likely words for {hits_K[0]:.0%}, a beam of {BEAMS[-1]} for "
+            f"{hits_K[-1]:.0%}",
+            judge.findings,
+            f"Measured in {name}: three held-out words are continued by {LENGTH} more.",
             (_picture(hits_K, gaps_K), *corners),
         ),
         out,

@@ -18,16 +18,21 @@ from nextword.blocks.states import leaves, map_state
 from nextword.core.events import Event, Progress, Stage
 from nextword.data.batches.windows import Windows
 from nextword.drawing.page import Table
-from nextword.drawing.svg import Axis, Series, lines
+from nextword.drawing.svg import Axis, Series, lines, number
 from nextword.experiments import fitting, texts
+from nextword.experiments.finding import Judge, by_all
 from nextword.experiments.result import Chart, ExperimentResult, cells, finish
 from nextword.experiments.small import Count, Floats, Ints, build, learn, read_letters, rows_of, settings_of
 from nextword.models.network import Head, Network
 
 SLIDE = 'XMU "The gradient may be a trouble maker"'
 CLAIM = "The full gradient is not robust to changes in initial conditions; |λ| of W_h decides what grows."
+GROWTH = "|λ| of W_h decides: a change of h_0 dies out below 1 and grows above"
+FRAGILE = "the full gradient is not robust to changes in initial conditions"
+CLAIMS = (GROWTH, FRAGILE)
 LENGTH = 60
 PUSH = 1e-3  # length of the change of h_0
+CHANGED = 0.1  # a change of the gradient by more than this share is called not robust
 GAINS = (0.5, 0.9, 1.5, 3.0)  # the orthogonal W_h is multiplied by these
 TRAINED = ("rnn", "lstm", "gru")
 SETS = {"model.layers": 1, "model.hidden": 64}
@@ -59,18 +64,37 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
         trained[f"{name}, trained"] = distances(network, held_BT)
         turned[f"{name}, trained"] = gradient_change(network, held_BT)
     small, large = (grown[f"W_h × {gain:g}"][-1] for gain in (GAINS[0], GAINS[-1]))
+    as_said = [(curve[-1] > 1) == (gain > 1) for gain, curve in zip(GAINS, grown.values(), strict=True)]
+    most = max(turned[name] for name in trained)
+    sizes = ", ".join(
+        f"{number(float(curve[-1]))} (|λ| = {gain:g})"
+        for gain, curve in zip(GAINS, grown.values(), strict=True)
+    )
+    judge = Judge(quick)
+    judge.measure(
+        GROWTH,
+        by_all(as_said),
+        f"{LENGTH} letters later it is {sizes} times as large",
+    )
     summary = ", ".join(f"{name.partition(',')[0]} {curve[-1]:.0e}" for name, curve in trained.items())
     largest = f"W_h × {GAINS[-1]:g}"
+    judge.measure(
+        FRAGILE,
+        by_all([turned[largest] > CHANGED, most > CHANGED]),
+        f"h_0 moved by {PUSH:g} changes the gradient of W_h by {turned[largest]:.0%} where |λ| = "
+        f"{GAINS[-1]:g}, but by at most {most:.0e} of its length in trained networks, which forget h_0 "
+        f"({summary} is left)",
+    )
     yield from finish(
         ExperimentResult(
-            "initial-state", "Another first state", SLIDE, CLAIM, bool(large > 10 > 0.1 > small),
-            f"{LENGTH} letters later a change of h_0 has shrunk to {small:.0e} of its length where |λ| = "
-            f"{GAINS[0]:g} and grown to {large:,.0f} times where |λ| = {GAINS[-1]:g}, and there the gradient "
-            f"of W_h differs by {turned[largest]:.0%} though h_0 moved by only {PUSH:g}; of trained networks "
-            f"{summary} is left.",
+            "initial-state", "Another first state", SLIDE, CLAIM,
+            f"a change of h_0 becomes {small:.0e} at |λ|={GAINS[0]:g}, {large:,.0f} times at "
+            f"|λ|={GAINS[-1]:g}",
+            judge.findings,
+            f"Measured on {text.about}. New networks have an orthogonal W_h times a factor, so that every "
+            f"|λ| is that factor; trained ones have learned for {steps} steps.",
             (
                 _picture(grown, "in new networks"), _picture(trained, "in trained networks"), _table(turned),
-                f"Measured on {text.about}; {steps} steps of training.",
             ),
         ),
         out,
@@ -163,11 +187,17 @@ def _of_run(run: str, out: str | None) -> Iterator[Event]:
     yield Stage("push the first state")
     name = trained.settings.family
     curve = distances(model.network, rows_of(held, LENGTH + 1, 16))
+    judge = Judge()
+    judge.measure(
+        "a change of h_0 grows",
+        bool(curve[-1] > 1),
+        f"it {'grows to' if curve[-1] > 1 else 'dies out:'} {float(curve[-1]):.1e} of its length",
+    )
     yield from finish(
         ExperimentResult(
-            "initial-state", f"Another first state for {run}", SLIDE, CLAIM, bool(curve[-1] > 1),
-            f"{LENGTH} words later {float(curve[-1]):.1e} of a change of h_0 is left in this {name}: it "
-            f"{'grows' if curve[-1] > 1 else 'dies out'}.",
+            "initial-state", f"Another first state for {run}", SLIDE, CLAIM,
+            f"{LENGTH} words later {float(curve[-1]):.1e} of a change is left in this {name}", judge.findings,
+            f"Measured on the end of the run's own text; h_0 is moved by {PUSH:g}.",
             (_picture({name: curve}, f"in {run}"),),
         ),
         out,

@@ -21,6 +21,7 @@ from nextword.drawing.svg import Axis, Series, bars, lines
 from nextword.evaluation import significance
 from nextword.evaluation.significance import LEVEL, Test
 from nextword.experiments import fitting, reach
+from nextword.experiments.finding import Finding, Judge, Verdict
 from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.small import (
     Count,
@@ -40,6 +41,11 @@ CLAIM = (
     "GRU is quicker to compute and has fewer parameters; there is no conclusive evidence that one "
     "consistently performs better than the other."
 )
+FEWER = "GRU has fewer parameters"
+QUICKER = "GRU is quicker to compute"
+NEITHER = "there is no conclusive evidence that one consistently performs better"
+CLAIMS = (FEWER, QUICKER, NEITHER)
+NOISE = 0.05  # a difference in time below this share is no difference
 CELLS = ("lstm", "gru")
 HIDDEN, LENGTH = 64, 48
 DISTANCES = (7, 14, 28, 56)  # of the tickets
@@ -78,15 +84,16 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     test = significance.against(worse.costs, best.costs, size)
     recalls = {name: [float(np.mean(each)) for each in t.recalled] for name, t in trials.items()}
     p_recall = significance.welch(recalls["lstm"], recalls["gru"])
-    sentence, holds = _verdict(trials, bits, test, recalls, p_recall)
+    times = np.array(gru.seconds) / np.array(lstm.seconds)
     yield from finish(
         ExperimentResult(
-            "lstm-or-gru", "LSTM or GRU?", 'IITD-2 "LSTM vs GRU"', CLAIM, holds, sentence,
-            (
-                _learning(trials), _bars(bits), _table(trials, bits, recalls, test, p_recall),
-                f"Letters: {text.about}. Tickets: the sentence of `nextword lab reach`. "
-                f"One layer of {HIDDEN} units, {steps} steps, {seeds} seeds.",
-            ),
+            "lstm-or-gru", "LSTM or GRU?", 'IITD-2 "LSTM vs GRU"', CLAIM,
+            f"GRU: {gru.weights / lstm.weights:.0%} of the weights, {times.mean():.0%} of the time, "
+            f"{bits['gru'][0]:.2f} bits per letter (LSTM {bits['lstm'][0]:.2f})",
+            _judged(trials, test, recalls, p_recall, quick),
+            f"Letters: {text.about}. Tickets: the sentence of `nextword lab reach`. One layer of {HIDDEN} "
+            f"units, {steps} steps, {seeds} seeds; ± is one standard deviation over seeds.",
+            (_learning(trials), _bars(bits), _table(trials, bits, recalls, test, p_recall)),
         ),
         out,
     )  # fmt: skip
@@ -116,29 +123,47 @@ def _tickets(name: str, seed: int, steps: int, trials: Trials, count: Count) -> 
     trials.recalled.append(np.array(shares))
 
 
-def _verdict(
+def _judged(
     trials: dict[str, Trials],
-    bits: dict[str, tuple[float, float]],
     test: Test,
     recalls: dict[str, list[float]],
     p_recall: float | None,
-) -> tuple[str, bool]:
+    quick: bool,
+) -> tuple[Finding, ...]:
+    """Judge size, time and quality; the better one must be better on letters and on the tickets."""
     lstm, gru = (trials[name] for name in CELLS)
-    by_text = min(bits, key=lambda name: bits[name][0])
+    judge = Judge(quick)
+    judge.exact(
+        FEWER,
+        gru.weights < lstm.weights,
+        f"{gru.weights:,} weights in the layer against {lstm.weights:,}, {gru.weights / lstm.weights:.0%}",
+    )
+    times = np.array(gru.seconds) / np.array(lstm.seconds)
+    kernel = ", where the LSTM has a fused kernel and the slide's GRU has none" if times.mean() > 1 else ""
+    judge.measure(QUICKER, in_time(times), f"{times.mean():.0%} of the LSTM's processor time here{kernel}")
+    ahead = {name: float(np.mean([costs.sum() for costs in each.costs])) for name, each in trials.items()}
+    by_text = min(ahead, key=lambda name: ahead[name])
     by_recall = max(recalls, key=lambda name: float(np.mean(recalls[name])))
     sure = [test.p < LEVEL, p_recall is not None and p_recall < LEVEL]
-    consistent = all(sure) and by_text == by_recall
-    fewer, quicker = gru.weights < lstm.weights, np.mean(gru.seconds) < np.mean(lstm.seconds)
     points = 100 * abs(np.mean(recalls["lstm"]) - np.mean(recalls["gru"]))
-    said = (
-        f"on letters the {by_text.upper()} is ahead by {test.behind:.3f} bits (p = {test.p:.2g}), on the "
-        f"tickets the {by_recall.upper()} by {points:.0f} points "
-        f"(p = {1.0 if p_recall is None else p_recall:.2g}), so {'one is' if consistent else 'neither is'} "
-        f"better in both; the GRU has {gru.weights / lstm.weights:.0%} of the LSTM's weights and took "
-        f"{np.mean(gru.seconds) / np.mean(lstm.seconds):.0%} of its processor time"
-        f"{'' if quicker else ' here, where the LSTM has a fused kernel'}."
+    judge.measure(
+        NEITHER,
+        not (all(sure) and by_text == by_recall),
+        f"on letters the {by_text.upper()} is ahead by {test.behind:.3f} bits (p = {test.p:.2g}), on "
+        f"the tickets the {by_recall.upper()} by {points:.0f} points (p = {_p(p_recall)})",
     )
-    return said, fewer and not consistent
+    return judge.findings
+
+
+def in_time(times: Floats) -> Verdict:
+    """Judge the GRU's share of the LSTM's time, seed by seed: all must agree, beyond what is noise."""
+    if (times < 1 - NOISE).all():
+        return Verdict.HELD
+    return Verdict.FAILED if (times > 1 + NOISE).all() else Verdict.OPEN
+
+
+def _p(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2g}"
 
 
 def _learning(trials: dict[str, Trials]) -> Chart:

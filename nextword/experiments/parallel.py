@@ -15,12 +15,20 @@ from nextword.core.events import Event, Progress, Stage
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, bars, lines
 from nextword.experiments import fitting
+from nextword.experiments.finding import Finding, Judge, by_all
 from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.small import build, settings_of
 from nextword.models.network import Network
 from nextword.system import threads
 
 CLAIM = "Recurrent computation is slow: step t waits for step t - 1, so it cannot be parallelized."
+SLOW = "recurrent computation is slow"
+WAITS = "it costs an RNN, LSTM or GRU time that step t waits for step t - 1"
+NEVER = "a recurrent network cannot be parallelized"
+ATONCE = "what has no recurrence is computed for all words at once"
+CLAIMS = (SLOW, WAITS, NEVER, ATONCE)
+LONGER = 1.25  # times as long as without recurrence: more is called slower
+WAITING, SCANNED = ("rnn", "lstm", "gru"), "mingru"
 WORDS, HIDDEN = 200, 128
 SHORT = 16  # words of the rows that are read in parallel
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
@@ -49,21 +57,51 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
             short = _seconds(_network(name, lengths[-1]), SHORT, repeats, lengths[-1] // SHORT)
             waits[name] = seconds[-1] / short
     last = {name: 1e6 * seconds[-1] / lengths[-1] for name, seconds in found.items()}
-    summary = ", ".join(f"{waits[name]:.1f} ({name})" for name in ("lstm", "mingru", "window", "transformer"))
     yield from finish(
         ExperimentResult(
             "parallel", "What can be computed at once", 'IITD-1 "RNN Language Models"', CLAIM,
-            waits["rnn"] > 1.5 * waits["window"] and waits["rnn"] > 1.5 * waits["mingru"],
-            f"the RNN takes {waits['rnn']:.1f} times as long for one row of {lengths[-1]:,} words as for the "
-            f"same words in rows of {SHORT}, which it can read in parallel; the others take {summary} times "
-            f"as long. One row of {lengths[-1]:,} costs the RNN {last['rnn']:.0f} µs per word, the scan "
-            f"{last['mingru']:.0f}, the window model {last['window']:.0f} and attention "
-            f"{last['transformer']:.0f}.",
+            f"one long row takes the RNN {waits['rnn']:.1f} times, a scan {waits['mingru']:.1f} times as "
+            f"long",
+            _judged(waits, last, quick),
+            f"One row of {lengths[-1]:,} words against the same words in {lengths[-1] // SHORT} rows of "
+            f"{SHORT}, which can be read in parallel: processor time forward and backward, one thread.",
             (_waits(waits, lengths[-1]), _picture(found, lengths), _per_word(found, lengths),
              _waiting(last, lengths[-1])),
         ),
         out,
     )  # fmt: skip
+
+
+def _judged(waits: dict[str, float], last: dict[str, float], quick: bool) -> tuple[Finding, ...]:
+    """Judge what waits: more than `LONGER` times as long as a model without recurrence takes."""
+    slow = {name: waits[name] > LONGER * waits["window"] for name in WAITING}
+    judge = Judge(quick)
+    slower = [last[name] > LONGER * last[other] for name in WAITING for other in ("window", "transformer")]
+    costs = ", ".join(f"{last[name]:.0f} µs ({name})" for name in (*WAITING, "window", "transformer"))
+    judge.measure(SLOW, by_all(slower), f"a word of the long row costs {costs}, on one thread")
+    judge.measure(
+        WAITS,
+        by_all([slow[name] for name in WAITING]),
+        f"one long row takes {_times(waits, WAITING)} as long as the same words in parallel rows",
+    )
+    chains = {name: FAMILIES[name][1](LENGTHS[-1]) for name in (*WAITING, SCANNED)}
+    is_chain = [chain == LENGTHS[-1] for chain in chains.values()]
+    judge.exact(
+        NEVER,
+        by_all(is_chain),
+        f"in a row of {LENGTHS[-1]:,} words {chains['rnn']:,} steps of an RNN, LSTM or GRU wait for each "
+        f"other, but only {chains[SCANNED]} of a minGRU, which is recurrent and read by a scan",
+    )
+    judge.measure(
+        ATONCE,
+        waits["window"] < LONGER,
+        f"{_times(waits, ('window', 'transformer'))} as long (attention has more pairs in a long row)",
+    )
+    return judge.findings
+
+
+def _times(waits: dict[str, float], names: tuple[str, ...]) -> str:
+    return ", ".join(f"{waits[name]:.1f} ({name})" for name in names) + " times"
 
 
 def _network(name: str, longest: int) -> Network:
@@ -112,8 +150,7 @@ def _picture(found: dict[str, list[float]], lengths: tuple[int, ...]) -> Chart:
     rows = tuple((T, *(1000 * found[name][i] for name in found)) for i, T in enumerate(lengths))
     caption = (
         f"Milliseconds to run one row forward and backward, one layer of {HIDDEN} units, one thread. "
-        "Recurrent ones grow in proportion from the first word; what is computed at once hardly grows "
-        "while the row is short."
+        "RNN, LSTM and GRU read word by word; the others compute all words of the row together."
     )
     return Chart(drawn, caption, Table(("words", *found), rows))
 
@@ -127,7 +164,7 @@ def _per_word(found: dict[str, list[float]], lengths: tuple[int, ...]) -> Chart:
                   Axis("microseconds per word", log=True))  # fmt: skip
     caption = (
         "The same for each word: the fixed cost of a row is spread over its words, and what remains is the "
-        "price of one more word. Attention looks at every word before, so its line rises again."
+        "price of one more word. Attention looks at every word before, so a longer row costs it more."
     )
     return Chart(drawn, caption)
 

@@ -16,9 +16,13 @@ from nextword.drawing.svg import Axis, Series, lines
 from nextword.experiments import derivations as by
 from nextword.experiments import fitting
 from nextword.experiments.derivations import Example, Floats
+from nextword.experiments.finding import Judge, Verdict
 from nextword.experiments.result import Chart, ExperimentResult, finish
 
 CLAIM = "Cutting the gradient at random, with P(ξ = 1) = π, keeps it right on average: E[g_t] = ∂h_t/∂w."
+MEAN = "E[g_t] = ∂h_t/∂w, with the factor π ξ as printed"
+DRAWS = "so the mean of many gradients that were cut at random is the full gradient"
+CLAIMS = (MEAN, DRAWS)
 KEEP = 0.8
 LENGTH = 24
 CUT = 5  # steps of the plain truncation beside it
@@ -37,14 +41,30 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     right, printed = errors["ξ / π (unbiased)"][-1], errors["π ξ (as printed)"][-1]
     cut = _relative(by.truncated(example, CUT), full)
     longest = spreads[KEEP][-1]
+    printed_mean, right_mean = (
+        _relative(expected(example, KEEP * factor), full) for factor in (KEEP, 1 / KEEP)
+    )
+    judge = Judge(quick)
+    judge.exact(
+        MEAN,
+        Verdict.CORRECTED if right_mean < 1e-9 < printed_mean else Verdict.FAILED,
+        f"as printed the mean factor is π² per step, and E[g] is {printed_mean:.0%} from the gradient; "
+        f"with ξ / π it is {right_mean:.0e} from it",
+    )
+    judge.measure(
+        DRAWS,
+        Verdict.CORRECTED if right < 0.1 and printed > 3 * right else Verdict.FAILED,
+        f"after {draws:,} draws {right:.1%} away with ξ / π and {printed:.0%} with π ξ; plain "
+        f"truncation after {CUT} steps is {cut:.0%} away; the price is spread: one draw over "
+        f"{longest[0]} steps is off by {longest[1]:.1f} times the gradient's length",
+    )
     yield from finish(
         ExperimentResult(
             "random-truncation", "Random truncation: unbiased, at a price", 'XMU "Random truncation"', CLAIM,
-            right < 0.1 and printed > 3 * right,
-            f"with ξ / π the mean of {draws:,} cut gradients is {right:.1%} from the full one and comes "
-            f"closer with every draw, while the slide's π ξ stays {printed:.0%} away (its mean factor is π²) "
-            f"and plain truncation after {CUT} steps {cut:.0%}; the price: at π = {KEEP} a single draw over "
-            f"{longest[0]} steps is off by {longest[1]:.1f} times the gradient's length.",
+            f"with ξ/π right on average; as printed (π·ξ) {printed_mean:.0%} off", judge.findings,
+            f"A vanilla network of 6 units reads {LENGTH} words; its gradient is cut at random with π = "
+            f"{KEEP}, {draws:,} times, and averaged ({repeats} repeats). The expected value is computed "
+            "exactly.",
             (
                 _of_averages(errors, cut, draws), _of_spreads(spreads),
                 Table(("gradient", "relative error of the mean"), (
@@ -59,6 +79,16 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
 
 def _relative(found: Floats, full: Floats) -> float:
     return float(np.linalg.norm(found - full) / np.linalg.norm(full))
+
+
+def expected(example: Example, factor: float) -> Floats:
+    """Return the expected gradient: an appearance k steps back keeps ``factor`` to the power of k of its own.
+
+    ``factor`` is the mean of what a step is multiplied by: π² for π ξ, and 1 for ξ / π.
+    """
+    appearances = by.by_appearance(example)
+    back = np.arange(len(appearances))[::-1]
+    return np.asarray((factor ** back[:, None, None] * appearances).sum(axis=0))
 
 
 def places(draws: int) -> list[int]:

@@ -18,6 +18,7 @@ from nextword.data.batches.batch import NOT_COUNTED, Batch
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Guide, Series, lines
 from nextword.experiments import texts
+from nextword.experiments.finding import Judge, Verdict, by_all
 from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.small import (
     Count,
@@ -37,6 +38,11 @@ from nextword.runs import saved
 
 SLIDE = 'IITD-2 "How Does LSTM Solve Vanishing Gradients?"'
 CLAIM = "In practice an LSTM reaches about 100 steps back rather than the RNN's about 7."
+SEVEN = "an RNN reaches about 7 steps back"
+HUNDRED = "an LSTM reaches about 100 steps back"
+FURTHER = "an LSTM reaches further than an RNN"
+CLAIMS = (SEVEN, HUNDRED, FURTHER)
+ABOUT = 2.0  # "about" allows this factor
 NOUNS = ("tickets", "letters", "photos", "maps", "bills", "notes", "songs", "poems")
 OPENING = "when she tried to print her"
 CLOSING = "she finally printed her"
@@ -82,14 +88,27 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     right = {name: np.array(shares) for name, shares in found.items()}
     reached = {name: [reach(row, distances) for row in shares] for name, shares in right.items()}
     (rnn, rnn_by), (lstm, lstm_by) = (mean_and_spread(reached[name]) for name in COMPARED)
-    far = f" (no longer one was tried than {distances[-1]})" if lstm >= distances[-1] else ""
+    far = " or more" if lstm >= distances[-1] else ""
+    judge = Judge(quick)
+    judge.measure(
+        SEVEN, about(reached["rnn"], 7), f"{rnn:.0f} ± {rnn_by:.0f} words ({_each(reached['rnn'])})"
+    )
+    judge.measure(
+        HUNDRED,
+        about(reached["lstm"], 100),
+        f"{lstm:.0f} ± {lstm_by:.0f} words ({_each(reached['lstm'])}); none longer than "
+        f"{distances[-1]} was tried",
+    )
+    judge.measure(
+        FURTHER, further(reached["lstm"], reached["rnn"]), f"{lstm / max(rnn, 1.0):.0f} times as far{far}"
+    )
     yield from finish(
         ExperimentResult(
-            "reach", "How far back: the tickets", SLIDE, CLAIM, lstm > 3 * max(rnn, 1.0),
-            f"the RNN learns to recall the noun over {rnn:.0f} ± {rnn_by:.0f} words and the LSTM over "
-            f"{lstm:.0f} ± {lstm_by:.0f}{far}, {seeds} seeds each; the slide says about 7 and about 100: "
-            f"{_compared(rnn, lstm)}.",
-            (_picture(right, distances), _table(reached), _summary(tries)),
+            "reach", "How far back: the tickets", SLIDE, CLAIM,
+            f"RNN {rnn:.0f} words, LSTM {lstm:.0f}{far}; the slide says about 7 and 100", judge.findings,
+            f"{_summary(tries)} {seeds} seeds for RNN and LSTM, half as many for the others; ± is one "
+            "standard deviation over seeds.",
+            (_picture(right, distances), _table(reached)),
         ),
         out,
     )  # fmt: skip
@@ -155,12 +174,21 @@ def recall(name: str, seed: int, distances: tuple[int, ...], tries: int, rows: i
     return found
 
 
-def _compared(rnn: float, lstm: float) -> str:
-    """Compare the reach with 7 and 100, in words."""
-    first = "about as far" if 3.5 <= rnn <= 14 else "further" if rnn > 14 else "less far"
-    second = "about as far" if 50 <= lstm <= 200 else "further" if lstm > 200 else "less far"
-    both = f"both go {first}" if first == second else f"the RNN goes {first}, the LSTM {second}"
-    return f"on this easy task {both}, and the LSTM {lstm / max(rnn, 1.0):.0f} times as far as the RNN"
+def about(reached: list[float], said: float) -> Verdict:
+    """Judge whether the seeds reach about as far as the slide says: all of them, some, or none."""
+    near = [said / ABOUT <= value <= said * ABOUT for value in reached]
+    return by_all(near)
+
+
+def further(first: list[float], second: list[float]) -> Verdict:
+    """Judge whether every seed of the first reaches further than every seed of the second."""
+    if min(first) > max(second):
+        return Verdict.HELD
+    return Verdict.FAILED if max(first) <= min(second) else Verdict.OPEN
+
+
+def _each(reached: list[float]) -> str:
+    return ", ".join(f"{value:.0f}" for value in reached)
 
 
 def _picture(right: dict[str, Floats], distances: tuple[int, ...]) -> Chart:
@@ -168,7 +196,7 @@ def _picture(right: dict[str, Floats], distances: tuple[int, ...]) -> Chart:
     for name, found in right.items():
         both = [mean_and_spread(list(found[:, i])) for i in range(len(distances))]
         points = tuple((float(d), 100 * mean) for d, (mean, _) in zip(distances, both, strict=True))
-        errors = tuple(100 * spread / len(found) ** 0.5 for _, spread in both)
+        errors = tuple(100 * spread for _, spread in both)
         series.append(Series(name, points, spreads=errors))
     guides = [Guide(100 / len(NOUNS), "a guess"), Guide(100 * HALF, "half"), Guide(7.0, "slide: RNN 7", True)]
     guides += [Guide(100.0, "slide: LSTM 100", True)] if distances[-1] >= 100 else []
@@ -182,7 +210,7 @@ def _picture(right: dict[str, Floats], distances: tuple[int, ...]) -> Chart:
     )  # fmt: skip
     caption = (
         f'"{OPENING} tickets … {CLOSING} ___": how often the right of {len(NOUNS)} nouns is the most likely, '
-        "by the words between; whiskers are one standard error over seeds."
+        "by the words between; whiskers and ± are one standard deviation over seeds."
     )
     return Chart(drawn, caption, Table(("% recalled at", *(str(d) for d in distances)), rows))
 
@@ -191,8 +219,8 @@ def _table(reached: dict[str, list[float]]) -> Table:
     rows = []
     for name, found in reached.items():
         mean, spread = mean_and_spread(found)
-        rows.append((name, mean, spread, ", ".join(f"{value:.0f}" for value in found)))
-    heads = ("family", "reach, words", "spread", "each seed")
+        rows.append((name, mean, spread, _each(found)))
+    heads = ("family", "reach, words", "standard deviation", "each seed")
     return Table(heads, tuple(rows), "Reach: the longest distance at which more than half are recalled")
 
 
@@ -217,15 +245,22 @@ def _of_run(run: str, out: str | None) -> Iterator[Event]:
         yield Progress(done + 1)
     whole = found[0] - min(found)
     enough = next(c for c, v in zip(CONTEXTS, found, strict=True) if v - min(found) <= 0.05 * whole)
+    judge = Judge()
+    judge.measure(
+        "it looks further back than 7 steps",
+        enough > 7,
+        f"{enough} tokens of context give 95% of the gain: {found[0]:.2f} nats per token without, "
+        f"{min(found):.2f} at best",
+    )
     points = tuple((float(context), value) for context, value in zip(CONTEXTS, found, strict=True))
     drawn = lines([Series(trained.settings.family, points)], "Nats per token by the tokens given",
                   Axis("tokens of context given"), Axis("nats per token"))  # fmt: skip
     rows = tuple(zip(CONTEXTS, found, strict=True))
     yield from finish(
         ExperimentResult(
-            "reach", f"How far back {run} looks", SLIDE, CLAIM, enough > 7,
-            f"{enough} tokens of context give 95% of all that context gives this "
-            f"{trained.settings.family} ({found[0]:.2f} nats per token without, {min(found):.2f} at best).",
+            "reach", f"How far back {run} looks", SLIDE, CLAIM,
+            f"{enough} tokens give 95% of what context gives this {trained.settings.family}", judge.findings,
+            f"Measured at {len(places)} places of the end of the run's own text, read from nothing.",
             (Chart(drawn, FLAT, Table(("tokens of context", "nats per token"), rows)),),
         ),
         out,

@@ -1,4 +1,4 @@
-"""The result of an experiment: the claim, tables and pictures, and one sentence whether it held."""
+"""The result of an experiment: the claim, a headline, a verdict for each part of it, tables and pictures."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from nextword.core.events import Done, Event
+from nextword.core.printable import markup
 from nextword.drawing.page import Cell, Page, Table
 from nextword.experiments.blanks import Exercise
+from nextword.experiments.finding import QUICK, Finding, Verdict, overall
 from nextword.store.names import RUNS
+
+LONGEST = 15  # words of a headline
 
 
 @dataclass(frozen=True)
@@ -29,36 +33,73 @@ Part = str | Table | Chart | Exercise
 
 @dataclass(frozen=True)
 class ExperimentResult:
-    """The result of an experiment; it prints as text and has a page for notebooks."""
+    """The result of an experiment; it prints as text and has a page for notebooks.
+
+    The verdict of the whole is never set: it follows from the findings.
+    """
 
     name: str
     title: str
     slide: str  # deck and slide title
     claim: str
-    holds: bool
-    sentence: str
+    summary: str  # what was found, in at most `LONGEST` words
+    findings: tuple[Finding, ...]
+    method: str  # how it was measured, and on what
     parts: tuple[Part, ...]
     path: Path | None = None  # the page it was written to
+
+    def __post_init__(self) -> None:
+        assert self.findings, "an experiment judges every part of its claim"
+        assert len(self.headline.split()) <= LONGEST, f"more than {LONGEST} words: {self.headline}"
 
     @property
     def command(self) -> str:
         """The command that reproduces it."""
         return f"nextword lab {self.name}"
 
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict of the whole claim."""
+        return overall(self.findings)
+
+    @property
+    def holds(self) -> bool:
+        """Whether every part held, if need be with a slip of the slide corrected."""
+        return self.verdict in (Verdict.HELD, Verdict.CORRECTED)
+
+    @property
+    def headline(self) -> str:
+        """What was found, in a few words; of a quick run that leaves something open, only that."""
+        is_open = any(each.measured == QUICK for each in self.findings)
+        return f"{QUICK}; run {self.command} in full" if is_open else self.summary
+
+    @property
+    def sentence(self) -> str:
+        """The headline as a sentence."""
+        return f"{self.headline}."
+
     def page(self) -> Page:
         """Return the one-file report."""
         page = Page(self.title)
         page.text(f"Claim [{self.slide}]: {self.claim}")
-        page.verdict(self.holds, f"{self.verdict}: {self.sentence}")
+        self.add_verdict(page)
+        page.text(self.method, soft=True)
         for part in self.parts:
             add(page, part)
         page.parts.append(command_line(self.command))
         return page
 
-    @property
-    def verdict(self) -> str:
-        """The verdict in one to three words."""
-        return "held" if self.holds else "did not hold"
+    def add_verdict(self, page: Page) -> None:
+        """Add the verdict of the whole, then a table of the parts of the claim."""
+        is_good = True if self.holds else False if self.verdict is Verdict.FAILED else None
+        page.verdict(is_good, f"{self.verdict}: {self.sentence}")
+        rows = "".join(
+            f"<tr><td>{markup(each.claim)}</td><td><b>{markup(each.verdict)}</b></td>"
+            f"<td>{markup(each.measured)}</td></tr>"
+            for each in self.findings
+        )
+        heads = "<tr><th>part of the claim</th><th>verdict</th><th>measured</th></tr>"
+        page.parts.append(f'<div class="wide"><table class="findings">{heads}{rows}</table></div>')
 
     @property
     def pictures(self) -> tuple[Part, ...]:
@@ -73,10 +114,16 @@ class ExperimentResult:
                 summary.append(str(part))
             elif isinstance(part, Chart) and part.table is not None:
                 summary.append(str(part.table) if part.table.title else f"{part.caption}\n{part.table}")
-        summary.append(f"{self.verdict}: {self.sentence}")
+        summary.append(self.judged())
+        summary.append(f"method: {self.method}")
         if self.path is not None:
             summary.append(f"picture: {self.path}")
         return "\n\n".join(summary)
+
+    def judged(self) -> str:
+        """Return the verdict, the headline and the parts of the claim, one per line."""
+        parts = "".join(f"\n  {each}" for each in self.findings)
+        return f"{self.verdict}: {self.sentence}{parts}"
 
     def to_json(self) -> dict[str, Any]:
         """Return every number, without the pictures."""
@@ -86,7 +133,13 @@ class ExperimentResult:
             "slide": self.slide,
             "claim": self.claim,
             "holds": self.holds,
+            "verdict": str(self.verdict),
             "sentence": self.sentence,
+            "findings": [
+                {"claim": each.claim, "verdict": str(each.verdict), "measured": each.measured}
+                for each in self.findings
+            ],
+            "method": self.method,
             "tables": [{"title": t.title, "rows": t.to_json()} for t in tables if isinstance(t, Table)],
             "path": None if self.path is None else str(self.path),
         }

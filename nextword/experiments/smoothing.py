@@ -14,6 +14,7 @@ from nextword.core.events import Event, Progress, Stage
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, lines
 from nextword.evaluation.lm import orders
+from nextword.experiments.finding import Judge, Verdict
 from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.texts import QUICK, Material, prepare
 from nextword.ngram import estimation
@@ -23,13 +24,17 @@ CLAIM = (
     "eps are hyperparameters. eps = 0: counts alone, nothing for what was never seen; eps = infinity: the "
     "counts of longer n-grams no longer matter."
 )
+ZERO = "eps = 0: nothing is left for what was never seen"
+INFINITE = "eps = infinity: the counts of longer n-grams no longer matter"
+BETWEEN = "eps is a hyperparameter: the best one is neither 0 nor infinity"
+CLAIMS = (ZERO, INFINITE, BETWEEN)
 OF_EPS = (
     "Laplace: held-out perplexity against eps. Both ends are worse than the middle; the ends themselves (0 "
     "and infinity) are in the table."
 )
 OF_DELTA = (
-    "Add-delta: the same constant for every word. Small ones are best, and all are far from the good "
-    "smoothings, since unseen words are not equally likely."
+    "Add-delta: the same constant for every word. Even its best is far from the good smoothings, since "
+    "unseen words are not equally likely."
 )
 UNKNOWNS = (
     "How much an unknown word costs differs widely: Good-Turing (katz) expects as many of them as there are "
@@ -70,17 +75,27 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     beside, best = yield from _side_by_side(text)
     limit = eps.fits[3, math.inf].perplexity
     zero = eps.fits[3, 0.0]
-    holds = math.isclose(limit, unigram, rel_tol=1e-4) and zero.zeros > 0
     inner = min((fit.perplexity, v) for (n, v), fit in eps.fits.items() if n == 3)
+    judge = Judge(quick)
+    judge.exact(ZERO, zero.zeros > 0 or Verdict.OPEN, f"{zero.zero_share:.0%} of the held-out tokens get 0")
+    judge.exact(
+        INFINITE,
+        math.isclose(limit, unigram, rel_tol=1e-4),
+        f"perplexity {limit:,.1f}; the unigram has {unigram:,.1f}",
+    )
+    judge.measure(
+        BETWEEN,
+        0 < inner[1] < math.inf,
+        f"the trigram is best at eps = {_value(inner[1])}, with perplexity {inner[0]:,.0f}; of all "
+        f"smoothings {best} predicts known words best",
+    )
     yield from finish(
         ExperimentResult(
-            "smoothing", "Smoothing, from none to nothing else", 'XMU "Laplace smoothing"', CLAIM, holds,
-            f"eps = 0 calls {zero.zero_share:.0%} of the held-out tokens impossible (infinite perplexity), "
-            f"eps = infinity gives the unigram's perplexity {limit:,.0f}, and the best of the trigram lies "
-            f"between, at eps = {_value(inner[1])} with {inner[0]:,.0f}; of all smoothings {best} predicts "
-            "known words best.",
+            "smoothing", "Smoothing, from none to nothing else", 'XMU "Laplace smoothing"', CLAIM,
+            f"eps = 0 makes {zero.zero_share:.0%} of new tokens impossible; eps = {_value(inner[1])} is best",
+            judge.findings,
+            f"Measured on {text.about}. eps1 is M, the number of words, which adds one to every count.",
             (
-                f"Measured on {text.about}. eps1 is M, the number of words, which adds one to every count.",
                 _picture(eps, "eps2 and eps3", OF_EPS),
                 _picture(delta, "delta", OF_DELTA),
                 UNKNOWNS,

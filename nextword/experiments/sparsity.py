@@ -12,6 +12,7 @@ from nextword.core.events import Event, Progress, Stage
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, lines
 from nextword.evaluation.lm import orders
+from nextword.experiments.finding import Judge
 from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.texts import QUICK, prepare
 from nextword.ngram import estimation
@@ -20,6 +21,9 @@ from nextword.ngram.settings import NgramSettings
 CLAIM = (
     "The sparsity problem is severe when n is large, usually n <= 5; all counts of n-grams must be stored."
 )
+SEVERE = "the larger n, the more n-grams of new text were never seen"
+STORED = "all n-grams must be stored, and their number grows with n"
+CLAIMS = (SEVERE, STORED)
 SMOOTHINGS = ("laplace", "witten-bell", "modified-kneser-ney")
 
 
@@ -38,15 +42,25 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
         yield Progress(done + 1)
     rising = all(a.unseen <= b.unseen for a, b in pairwise(facts))
     top = facts[-1]
+    judge = Judge(quick)
+    judge.measure(
+        SEVERE,
+        rising and top.unseen > 0.5,
+        f"{facts[0].unseen:.1%} of the words and {top.unseen:.0%} of the {top.n}-grams",
+    )
+    judge.measure(
+        STORED,
+        all(a.bytes < b.bytes for a, b in pairwise(facts)),
+        f"a model of order {top.n} takes {top.bytes / max(1, text.bytes):.1f} times the bytes of "
+        f"its text, of order 1 {facts[0].bytes / max(1, text.bytes):.2f} times",
+    )
     yield from finish(
         ExperimentResult(
             "sparsity", "Sparsity and storage of n-grams", 'XMU "Main weaknesses of n-gram models"', CLAIM,
-            rising and top.unseen > 0.5,
-            f"of the {top.n}-grams in new text {top.unseen:.0%} were never seen ({facts[0].unseen:.1%} of "
-            f"the words), and a model of order {top.n} takes {top.bytes / max(1, text.bytes):.1f} times "
-            "the bytes of its text.",
+            f"{top.unseen:.0%} of new {top.n}-grams were never seen; storage: "
+            f"{top.bytes / max(1, text.bytes):.1f} times the text's bytes",
+            judge.findings, f"Measured on {text.about}.",
             (
-                f"Measured on {text.about}.",
                 Chart(orders.unseen_picture(facts), "Sparsity: the share of held-out n-grams that the "
                         "training text does not have.", orders.table(facts)),
                 Chart(orders.bytes_picture(facts, text.bytes), "Storage: bytes of a model of each order."),

@@ -16,6 +16,7 @@ from nextword.decode.generate import collect, generate
 from nextword.decode.settings import DecodeSettings
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, histogram, lines
+from nextword.experiments.finding import Judge, Verdict
 from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.texts import QUICK, prepare
 from nextword.models.distributions import as_numpy
@@ -24,6 +25,9 @@ from nextword.ngram.settings import NgramSettings
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CLAIM = "END is a word with a probability of its own; it decides how long a sentence becomes."
+LENGTHS = "END decides the length: sampled texts are as long as real ones"
+ENDS = "decoding continues until END is chosen"
+CLAIMS = (LENGTHS, ENDS)
 OF_END = (
     "The mean probability of END after a number of words of held-out sentences. An n-gram forgets how long "
     "the sentence is already, so its line is nearly flat where the sentences' own rises."
@@ -64,14 +68,25 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
         rows.append((name, len(lengths), stopped, *_middle(lengths)))
         yield Progress(done)
     ratio, stopped = float(sampled.mean() / real.mean()), rows[1][2]
+    judge = Judge(quick)
+    judge.measure(
+        LENGTHS,
+        abs(stopped - rows[0][2]) < 0.1 and 2 / 3 < ratio < 1.5,
+        f"{stopped:.0%} of the sampled texts ended within {MOST} tokens, on average after "
+        f"{sampled.mean():.0f}; of the training text {rows[0][2]:.0%}, after {real.mean():.0f}",
+    )
+    judge.measure(
+        ENDS,
+        stopped > 0.5 and (rows[-1][2] > 0 or Verdict.PARTLY),
+        f"sampled texts end by END in {stopped:.0%} of the cases; {_greedy(rows[-1])}",
+    )
     yield from finish(
         ExperimentResult(
             "stopping", "Does the model stop?", 'XMU "A language model"', CLAIM,
-            abs(stopped - rows[0][2]) < 0.1 and 2 / 3 < ratio < 1.5,
-            f"{stopped:.0%} of the sampled texts ended by END within {MOST} tokens, on average after "
-            f"{sampled.mean():.0f}, and {rows[0][2]:.0%} of the training text's, after {real.mean():.0f}; "
-            f"{_greedy(rows[-1])}.",
-            (f"Measured on {text.about}.", _table(rows), _distribution(real, sampled), _along(model, held)),
+            f"sampled texts end after {sampled.mean():.0f} tokens, real ones after {real.mean():.0f}; "
+            f"{'greedy ends too' if rows[-1][2] else 'greedy never ends'}",
+            judge.findings, f"Measured on {text.about}; {SAMPLES} texts were sampled.",
+            (_table(rows), _distribution(real, sampled), _along(model, held)),
         ),
         out,
     )  # fmt: skip

@@ -17,6 +17,7 @@ from nextword.core.events import Event, Progress, Stage
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, lines
 from nextword.experiments import slide
+from nextword.experiments.finding import Finding, Judge, Verdict
 from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.models.distributions import as_numpy
 from nextword.ngram import estimation
@@ -27,9 +28,11 @@ from nextword.text.settings import TextSettings
 from nextword.text.words import WordTokenizer
 
 Array = np.ndarray[Any, np.dtype[Any]]
-CLAIM = (
-    "The next words' probabilities sum to 1 in every context, and the probabilities of all texts sum to 1."
-)
+CLAIM = "The next words' probabilities sum to 1 in every context, and those of all texts sum to 1."
+NEXT = "every distribution over the next word sums to 1"
+TRIGRAM = "so do those of the Laplace trigram, as printed"
+TEXTS = "all texts together sum to 1, since END has some probability"
+CLAIMS = (NEXT, TRIGRAM, TEXTS)
 CONTEXTS = 300
 LENGTH = 12
 STORED = 1e-6  # the numbers are stored in single precision
@@ -54,18 +57,38 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
         default=0.0,
     )
     ended, alive = strings(_tiny(), LENGTH)
-    texts = abs(ended[-1] + alive[-1] - 1) < STORED
     yield from finish(
         ExperimentResult(
             "sums-to-one", "Do the probabilities sum to one?", 'XMU "A language model"', CLAIM,
-            worst < STORED and texts,
-            f"every distribution sums to 1 within {worst:.0e}{_exceptions(scores, rows)}, and all texts up "
-            f"to {LENGTH} words have {ended[-1]:.4f} of the mass, the longer ones the other "
-            f"{alive[-1]:.4f}.",
+            f"next words sum to 1 within {worst:.0e}, all texts to {ended[-1] + alive[-1]:.6f}",
+            _judged(worst, _exceptions(scores, rows), ended, alive),
+            f"Next words are summed in {CONTEXTS} seen, unseen and unknown contexts; texts of up to {LENGTH} "
+            "words are enumerated in a bigram model of the slide's corpus.",
             (_next_words(rows), slips(), _texts(ended, alive), LEAK),
         ),
         out,
     )  # fmt: skip
+
+
+def _judged(worst: float, exceptions: str, ended: list[float], alive: list[float]) -> tuple[Finding, ...]:
+    """Judge the sums: of next words, of the slide's formula, and of all texts."""
+    judge = Judge()
+    judge.exact(NEXT, worst < STORED, f"within {worst:.0e}{exceptions}")
+    context, eps = ("love", "you"), (1.0, 1.0, 2.0)
+    printed, right = slide.laplace_sum(context, eps, as_printed=True), slide.laplace_sum(context, eps)
+    judge.exact(
+        TRIGRAM,
+        Verdict.CORRECTED if abs(right - 1) < STORED < abs(printed - 1) else Verdict.FAILED,
+        f"after 'love you' {printed:.3f} as printed, {right:.3f} with eps3 in the denominator",
+    )
+    left = 1 - leaking(10**6)[-1]
+    judge.exact(
+        TEXTS,
+        Verdict.CORRECTED if abs(ended[-1] + alive[-1] - 1) < STORED else Verdict.FAILED,
+        f"{ended[-1]:.4f} up to {LENGTH} words and {alive[-1]:.4f} beyond; but p(END) must not fall too "
+        f"fast: with 1/(t+1)² at place t {left:.2f} of the mass never ends",
+    )
+    return judge.findings
 
 
 def sums(model: LanguageModel, rng: np.random.Generator) -> tuple[int, float, float, int]:

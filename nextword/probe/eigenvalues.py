@@ -23,6 +23,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _POWERS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 63, 80, 100)
 _TOKENS = 48
 NEAR = 1e-4  # this near to the unit circle counts as on it
+ALIKE = 0.01  # norms that differ by less than this share are called equal
 _EXACT = 300  # rows up to which a norm is computed by singular values
 
 
@@ -115,15 +116,25 @@ def departure(weight_HH: Array) -> float:
 def _sentence(name: str, weight_HH: Array, values: Array, powers: list[int], growth: Array) -> str:
     largest = float(np.abs(values).max())
     outside = int((np.abs(values) > 1 + NEAR).sum())
-    peak = int(np.argmax(growth))
-    fate = "explode" if largest > 1 + NEAR else "fade" if largest < 1 - NEAR else "keep their size"
     return (
         f"The matrix '{name}' has largest |λ| = {largest:.3f} ({outside} of {len(values)} outside the "
-        "unit circle), so "
-        f"its powers {fate}; ‖W‖ = {growth[0]:.3f}, and up to k = {powers[-1]} its powers are largest at k = "
-        f"{powers[peak]} "
-        f"({growth[peak]:.3g}); departure from normal {departure(weight_HH):.2f}."
+        f"unit circle); {fate(largest, powers, growth)}; departure from normal {departure(weight_HH):.2f}."
     )
+
+
+def fate(largest: float, powers: list[int], growth: Array) -> str:
+    """Say what the measured powers do, where they are largest, and what |λ| says of the limit."""
+    first, last, peak = float(growth[0]), float(growth[-1]), int(np.argmax(growth))
+    way = (
+        "grow" if last > first * (1 + ALIKE) else "fall" if last < first * (1 - ALIKE) else "keep their size"
+    )
+    said = f"up to k = {powers[-1]} its powers {way}, from ‖W‖ = {first:.3g} to {last:.3g}"
+    if 0 < peak < len(powers) - 1 and float(growth[peak]) > max(first, last) * (1 + ALIKE):
+        said += f", with a peak of {float(growth[peak]):.3g} at k = {powers[peak]}"
+    limit = "grow" if largest > 1 + NEAR else "fall" if largest < 1 - NEAR else "keep their size"
+    if limit == way:
+        return said
+    return f"{said}, while |λ| says that in the limit they {limit}"
 
 
 def _spectrum(found: dict[str, Array], layer: int) -> Figure:
@@ -160,7 +171,7 @@ def _grown(name: str, values: Array, powers: list[int], growth: Array) -> Figure
               Axis("largest growth of a vector", log=True)),
         "The most by which k steps can stretch a vector. Where the norm lies above the power of "
         "the eigenvalue, the "
-        "matrix is not normal: it grows at first, whatever |λ| predicts for the limit.",
+        "matrix is not normal: at first it is larger than |λ| predicts for the limit.",
         Table(("k", "‖W^k‖", "|λ|max^k"), rows),
     )  # fmt: skip
 

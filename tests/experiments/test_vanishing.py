@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from nextword.experiments import small
+from nextword.experiments import reach, small, vanishing
+from nextword.experiments.finding import Verdict
 from nextword.experiments.vanishing import gradient_norms, relative
 
 SETS = {
@@ -76,3 +77,31 @@ def test_measuring_a_gradient_leaves_the_network_as_it_was():
 
 def test_relative_gradients_begin_at_one():
     assert relative(np.array([[2.0, 1.0], [4.0, 0.0]])).tolist() == [1.0, pytest.approx(1 / 6)]
+
+
+def test_a_gru_whose_update_gate_is_near_0_keeps_the_gradient():
+    rows, _ = reach.make_rows(np.random.default_rng(0), 4, 50)
+    kept, new = (
+        relative(gradient_norms(vanishing.make(name, reach.VOCABULARY), rows))[45]
+        for name in (vanishing.KEEPING, "gru")
+    )
+    assert kept > 100 * new
+
+
+def test_the_gate_near_0_is_the_update_gate():
+    network = vanishing.make(vanishing.KEEPING, 12)
+    cell = network.layers[0]
+    gates = cell.gates(torch.zeros(1, cell.inputs), (torch.zeros(1, cell.hidden),))
+    assert gates["update"].max() < 0.05
+    assert gates["reset"].min() > 0.3
+
+
+def test_a_new_gru_that_keeps_less_than_the_rnn_is_only_partly_a_cure():
+    names = ("rnn", "gru", vanishing.KEEPING, "lstm", "transformer")
+    new = dict(zip(names, (6e-5, 4e-8, 0.1, 1e-2, 1e-2), strict=True))
+    tickets = dict(zip(names, (8e-13, 0.6, 0.6, 0.6, 0.6), strict=True))
+    verdicts = {each.claim: each.verdict for each in vanishing._judged(new, tickets, new, quick=False)}
+    assert verdicts[vanishing.GRU] is Verdict.PARTLY
+    assert verdicts[vanishing.GATE] is Verdict.HELD
+    assert verdicts[vanishing.LSTM] is Verdict.HELD
+    assert verdicts[vanishing.RNN] is Verdict.HELD

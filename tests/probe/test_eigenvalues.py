@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nextword.probe import matrices, selection
-from nextword.probe.eigenvalues import departure, norm, powers_of, products
+from nextword.probe.eigenvalues import departure, fate, norm, powers_of, products
 from nextword.probe.settings import ProbeSettings
 
 
@@ -81,3 +81,29 @@ def test_the_look_names_the_largest_and_draws_the_circle(subject):
     assert f"largest |λ| = {largest:.3f}" in found.sentence
     assert "the unit circle" in found.parts[0].svg
     assert len(found.arrays["products_K"]) == 12
+
+
+@pytest.mark.parametrize(
+    ("size", "way"), [(1.2, "grow, from"), (0.8, "fall, from"), (1.0, "keep their size")]
+)
+def test_the_sentence_says_what_the_powers_do(size, way):
+    growth = powers_of(np.diag([size, 0.2]), [1, 2, 40])
+    assert f"its powers {way}" in fate(size, [1, 2, 40], growth)
+
+
+def test_powers_that_fall_are_not_said_to_grow_though_an_eigenvalue_is_above_1():
+    W = np.diag([1.0005, 0.5, 0.5])
+    W[1, 2] = 6.0
+    growth = powers_of(W, [1, 2, 40])
+    said = fate(1.0005, [1, 2, 40], growth)
+    assert growth[-1] < growth[0]
+    assert "its powers fall" in said
+    assert said.endswith("in the limit they grow")
+
+
+def test_where_picture_and_limit_differ_the_sentence_says_both():
+    said = fate(1.02, [1, 2, 100], np.array([1.9, 1.5, 0.7]))
+    assert said == (
+        "up to k = 100 its powers fall, from ‖W‖ = 1.9 to 0.7, while |λ| says that in the limit they grow"
+    )
+    assert "with a peak of 8 at k = 2" in fate(0.9, [1, 2, 100], np.array([5.0, 8.0, 0.1]))

@@ -1,0 +1,42 @@
+"""How long an experiment takes, told before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from nextword.core.events import Event, Note
+
+LONG = 20  # seconds from which on it is told
+# Processor seconds of each, on one core of an ordinary laptop of 2024.
+SECONDS = {
+    "sums-to-one": 5,
+    "counts": 1,
+    "smoothing": 20,
+    "sparsity": 10,
+    "window": 30,
+    "parallel": 20,
+    "chain-rule": 1,
+    "random-truncation": 20,
+    "vanishing": 40,
+    "clipping": 30,
+    "initial-state": 20,
+    "reach": 90,
+    "lstm-or-gru": 60,
+    "bidirectional": 30,
+    "stopping": 10,
+    "greedy-or-beam": 30,
+    "exposure-bias": 40,
+}
+
+
+def announce(names: Sequence[str]) -> Iterator[Event]:
+    """Say how long these experiments take together, if that is long; one of a plugin is not counted."""
+    seconds = sum(SECONDS.get(name, 0) for name in names)
+    if seconds > LONG:
+        yield Note(f"this takes about {_shown(seconds)} on one core, longer if the machine is busy")
+
+
+def _shown(seconds: int) -> str:
+    if seconds < 90:
+        return f"{10 * round(seconds / 10)} seconds"
+    return f"{round(seconds / 60)} minutes"
