@@ -4,12 +4,20 @@
                                   [--vocab 4096] [--context 256] [--threads N]
 
 Ours is `nextword.decode.generate` as the command line program uses it, texts collected; theirs is
-`GPT2LMHeadModel.generate` with its cache. They take turns; figures are medians of wall and of CPU time.
+`GPT2LMHeadModel.generate` with its cache and nothing else to do: no end of text to look for, no tokens to
+suppress. They take turns; figures are medians of wall and of CPU time. Both run in a process with our
+allocator setting (--stock: without). The words are compared, too.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
+
+from nextword.system.allocator import keep_big_arrays
+
+if "--stock" not in sys.argv:
+    keep_big_arrays()  # for both sides, since they share the process; before torch is loaded
 
 import numpy as np
 import torch
@@ -33,20 +41,24 @@ def compare(batch: int, args: argparse.Namespace) -> None:
         decode="greedy", max_tokens=args.tokens, min_tokens=args.tokens, batch=batch, unknown=True
     )
     given = torch.from_numpy(prompts)
-    options = {"attention_mask": torch.ones_like(given), "do_sample": False, "suppress_tokens": [1]}
+    theirs.generation_config.eos_token_id = None  # it writes as many tokens as are asked for
+    options = {"attention_mask": torch.ones_like(given), "do_sample": False}
 
     def ours() -> list[list[int]]:
         return [list(text.ids) for text in collect(generate(model, prompts.tolist(), settings))]
 
     def peer() -> list[list[int]]:
         with torch.inference_mode():
-            ids = theirs.generate(given, max_new_tokens=args.tokens, min_new_tokens=args.tokens, **options)
+            ids = theirs.generate(given, max_new_tokens=args.tokens, **options)
         return ids[:, PROMPT:].tolist()
 
+    pairs = [pair for rows in zip(ours(), peer(), strict=True) for pair in zip(*rows, strict=True)]
+    equal = sum(a == b for a, b in pairs) / len(pairs)
     report(
         f"greedy, {args.layers} x {args.width}, batch {batch}", *by_turns(args.rounds, ours, peer),
         "transformers", batch * args.tokens, "tokens",
     )  # fmt: skip
+    print(f"    {equal:.1%} of the words are equal")
 
 
 def main() -> None:
@@ -61,6 +73,7 @@ def main() -> None:
     parser.add_argument("--vocab", type=int, default=4096)
     parser.add_argument("--context", type=int, default=256)
     parser.add_argument("--threads", type=int, default=0, help="0: as torch chooses")
+    parser.add_argument("--stock", action="store_true", help="leave the allocator as it is, for both")
     args = parser.parse_args()
     if args.threads:
         torch.set_num_threads(args.threads)

@@ -7,6 +7,9 @@ Every cell (text, minutes, model) is a separate run whose result is a line of th
 there is not run again. All train on the same text and are measured on the same test text: perplexity per word
 on the words of WikiText-2, bits per byte elsewhere. Peers at their own settings: KenLM (lmplz on words,
 characters or BPE pieces), the loop of PyTorch's example, nanoGPT's settings for a CPU, told how long it has.
+The loops also run with the allocator setting that our program makes for itself (`example-allocator`,
+`nano-allocator`). nanoGPT is measured in windows that overlap by half, so that its words have as much context
+as ours. KenLM's characters are of order 8, as those of `auto`, if lmplz was built with -DKENLM_MAX_ORDER=8.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ from typing import Any
 
 from support import cells
 
-PEERS = ("kenlm", "kenlm-characters", "kenlm-pieces", "example", "nano")
+PEERS = (
+    "kenlm", "kenlm-characters", "kenlm-pieces", "example", "nano", "example-allocator", "nano-allocator",
+)  # fmt: skip
 OURS = ("auto", "ngram", "window", "rnn", "lstm", "gru", "mingru", "transformer")
 Row = dict[str, Any]
 
@@ -40,9 +45,10 @@ def run_cell(data: str, minutes: float, model: str, sets: list[str]) -> Row:
         found = cells.cut(data, work)
         if model.startswith("kenlm"):
             unit = model.partition("-")[2] or "words"
-            result = cells.kenlm(6 if unit == "characters" else 5, unit, found, work)
+            result = cells.kenlm(8 if unit == "characters" else 5, unit, found, work)
         elif model in PEERS:
-            result = cells.peer(model, minutes, found, work)
+            name, _, same = model.partition("-")
+            result = cells.peer(name, minutes, found, work, allocator=bool(same))
         else:
             result = cells.ours(model, minutes, found, work, sets)
     busy = os.getloadavg()[0]

@@ -6,12 +6,19 @@
 Both see at least half a context before every word. The loop is the one `transformers` documents for long
 texts: one window after another, logits of all its words, log-softmax over all of them, and the new words'
 scores. Ours is `evaluation.lm.streams` as `nextword eval` uses it. Equal weights; the sums agree but for the
-first new word of each window, which sees a whole window in ours and half of one in the loop.
+first new word of each window, which sees a whole window in ours and half of one in the loop. Both run in a
+process with our allocator setting (--stock: without).
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
+
+from nextword.system.allocator import keep_big_arrays
+
+if "--stock" not in sys.argv:
+    keep_big_arrays()  # for both sides, since they share the process; before torch is loaded
 
 import numpy as np
 import torch
@@ -70,6 +77,7 @@ def main() -> None:
     parser.add_argument("--context", type=int, default=256)
     parser.add_argument("--vocab", default="65,4096,33000")
     parser.add_argument("--threads", type=int, default=0, help="0: as torch chooses")
+    parser.add_argument("--stock", action="store_true", help="leave the allocator as it is, for both")
     args = parser.parse_args()
     if args.threads:
         torch.set_num_threads(args.threads)

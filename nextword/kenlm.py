@@ -6,8 +6,9 @@ run's folder or name, `Model.score_many` scores a list of sentences at once, `Mo
 word's id, and errors are both `OSError`, as in KenLM, and `NextwordError`.
 
 Sentences are scored in plain Python at first, so that loading is fast, and results are cached within
-bounds; after some hundred kilobytes of text the compiled scorer takes over. KenLM's own binary files cannot
-be read: give the ARPA file they were built from.
+bounds; after some hundred kilobytes of text, or from the start with `LoadMethod.READ`, compiled code takes
+over, one call a sentence or word. KenLM's own binary files cannot be read: give the ARPA file they were
+built from.
 """
 
 from __future__ import annotations
@@ -16,17 +17,21 @@ import os
 from collections.abc import Iterable, Iterator
 from functools import total_ordering
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nextword.core.contracts import END, SPECIALS, START, UNKNOWN, Block, PackedScorer
-from nextword.core.errors import NextwordError, RunError
+from nextword.core.errors import DamagedError, NextwordError, RunError
 from nextword.formats.arpa.files import read_arpa
 from nextword.formats.walk import Context, ContractWalk, TrieWalk, Walk
 from nextword.ngram.model import NgramModel
 from nextword.text.vocab import FIRST_WORD, Vocabulary, escape
 from nextword.text.words import WordTokenizer
+
+if TYPE_CHECKING:
+    from nextword.formats.calls import Calls
+    from nextword.ngram.fast.index import Index
 
 __all__ = [
     "ARPALoadComplain",
@@ -44,6 +49,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _LN10 = float(np.log(10.0))
 PLAIN_LETTERS = 300_000  # text scored before the compiled scorer is loaded
 _NOT_PLAIN = (*(name.encode() for name in SPECIALS), b"\r", b"\0", b"\v", b"\f")
+OTHER_MODEL = "this State belongs to another model; call BeginSentenceWrite of this one first"
 _MISSING_UNKNOWN = -100.0  # KenLM's log10 p of an unknown word where the file has no <unk>
 
 
@@ -101,13 +107,23 @@ class State:
     hashed and copied. A new one is empty: `Model.BeginSentenceWrite` or `NullContextWrite` sets it.
     """
 
-    __slots__ = ("_context",)
-
-    def __init__(self) -> None:
-        self._context: Context | None = None
+    _context: Context | None = None  # in plain Python
+    _calls: Calls | None = None  # in compiled code: whose, the context, and its words once asked for
+    _nodes: Any = None
+    _known: tuple[int, ...] | None = None
 
     def _words(self) -> tuple[int, ...]:
-        return () if self._context is None else self._context.words
+        if self._calls is None:
+            return () if self._context is None else self._context.words
+        if self._known is None:
+            self._known = self._calls.words(self._nodes)
+        return self._known
+
+    def _be(self, context: Context | None) -> None:
+        self._context, self._calls = context, None
+
+    def _be_compiled(self, calls: Calls, nodes: Any, known: tuple[int, ...]) -> None:
+        self._calls, self._nodes, self._known = calls, nodes, known
 
     def __eq__(self, other: object) -> bool:
         return self._words() == other._words() if isinstance(other, State) else NotImplemented
@@ -123,7 +139,8 @@ class State:
 
     def __copy__(self) -> State:
         copied = State()
-        copied._context = self._context
+        copied._context, copied._calls, copied._known = self._context, self._calls, self._known
+        copied._nodes = None if self._nodes is None else self._nodes.copy()
         return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> State:
@@ -134,7 +151,8 @@ class Model:
     """A language model from an ARPA file (plain or gzipped), a run's folder, or a run's name."""
 
     __slots__ = (
-        "_begin", "_compiled", "_index", "_model", "_null", "_plain_left", "_vocabulary", "_walk", "path",
+        "_begin", "_calls", "_earlier", "_index", "_model", "_null", "_plain_left", "_vocabulary", "_walk",
+        "path",
     )  # fmt: skip
 
     def __init__(self, path: Text | os.PathLike[str], config: Config | None = None) -> None:
@@ -149,11 +167,39 @@ class Model:
         self._index = _shown_index(self._vocabulary)
         self._begin, self._null = self._walk.begin(), self._walk.null()
         self._plain_left = PLAIN_LETTERS
-        if isinstance(self._walk, ContractWalk):  # a whole sentence in one call is faster from the start
-            self._compiled, self._plain_left = self._walk.compiled(), 0
+        self._calls: Calls | None = None
+        self._earlier: list[Calls] = []  # what made states that still may be used
         reads = (LoadMethod.READ, LoadMethod.PARALLEL_READ)
         if config is not None and config.load_method in reads and isinstance(self._model, NgramModel):
-            self._model.populate()
+            self._compile(self._model.populate())
+
+    def _compile(self, index: Index | None = None, worthwhile: bool = True) -> None:
+        """Let compiled code take over; with ``index`` it looks n-grams up in memory.
+
+        Without, the trie is searched until half as many words are read as there are n-grams; then putting
+        these into memory is worthwhile, if there is room.
+        """
+        if isinstance(self._walk, TrieWalk):
+            shown = [word for word, found in self._index.items() if found >= FIRST_WORD]
+            left = sum(self._model.trie.sizes) // 2 if worthwhile else 2**62
+            self._calls = self._walk.compiled(shown, index, left)
+
+    def _recover(self) -> None:
+        """Find out why a compiled call failed: load all n-grams into memory if it is time, or raise."""
+        assert self._calls is not None
+        if not self._calls.is_used_up:
+            raise DamagedError("the offsets of the n-gram arrays point outside them; train the run again")
+        from nextword.ngram.fast import index, scoring  # compiled
+
+        self._earlier.append(self._calls)
+        fits = 3 * index.bytes_needed(self._model.trie) < scoring.free_memory()
+        self._compile(self._model.populate() if fits else None, worthwhile=False)
+
+    def _count(self, letters: int) -> None:
+        """Count what is read in plain Python: much of it is worth the compiled scorer."""
+        self._plain_left -= letters
+        if self._plain_left <= 0 and self._calls is None:
+            self._compile()
 
     @property
     def order(self) -> int:
@@ -162,24 +208,21 @@ class Model:
 
     def score(self, sentence: Text, bos: bool = True, eos: bool = True) -> float:
         """Return log10 p of a sentence; ``bos``: it starts here; ``eos``: ``</s>`` is predicted after it."""
-        find, advance = self._index.get, self._walk.advance
-        if self._plain_left <= 0:
-            ids = [find(word, UNKNOWN) for word in _as_bytes(sentence).split()]
-            if eos:
-                ids.append(END)
-            return self._compiled(ids, bool(bos))
-        context, total = self._begin if bos else self._null, 0.0
-        for word in _as_bytes(sentence).split():
-            index = find(word, UNKNOWN)
-            step = context.steps.get(index) or advance(context, index)
-            total += step[0]
-            context = step[2]
-        if eos:
-            total += (context.steps.get(END) or advance(context, END))[0]
-        self._plain_left -= len(sentence)
-        if self._plain_left <= 0:  # many sentences are worth the compiled scorer
-            self._compiled = self._walk.compiled()
-        return total
+        data = sentence.encode() if type(sentence) is str else _as_bytes(sentence)
+        calls = self._calls
+        if calls is not None:
+            total = calls.score(calls.head, data, bos is True or bool(bos), eos is True or bool(eos))
+            if total != total:
+                self._recover()
+                return self.score(sentence, bos, eos)
+            return total  # type: ignore[no-any-return]
+        if isinstance(self._walk, ContractWalk):  # a whole sentence in one call is faster
+            return float(self._walk.log10(self._ids(data, eos), bool(bos)).sum())
+        return sum([log10 for log10, _, _ in self._by_steps(data, bos, eos)], 0.0)
+
+    def _ids(self, data: bytes, eos: bool) -> list[int]:
+        ids = [self._index.get(word, UNKNOWN) for word in data.split()]
+        return [*ids, END] if eos else ids
 
     def score_many(self, sentences: Iterable[Text], bos: bool = True, eos: bool = True) -> list[float]:
         """Call `score` for each sentence; many at once go through the compiled scorer, on all cores."""
@@ -232,47 +275,90 @@ class Model:
         self, sentence: Text, bos: bool = True, eos: bool = True
     ) -> Iterator[tuple[float, int, bool]]:
         """Yield for each word: log10 p, the length of its n-gram, and whether the word is unknown."""
+        data = _as_bytes(sentence)
+        if self._calls is not None:
+            found = self._calls.full_scores(data, bool(bos), bool(eos))
+            if found is None:
+                self._recover()
+                return self.full_scores(sentence, bos, eos)
+            return found
         if isinstance(self._walk, ContractWalk):
-            yield from self._at_once(sentence, bos, eos)
-            return
+            return self._at_once(data, bos, eos)
+        return self._by_steps(data, bos, eos)
+
+    def _by_steps(self, data: bytes, bos: bool, eos: bool) -> Iterator[tuple[float, int, bool]]:
+        """Yield `full_scores` in plain Python."""
         context = self._begin if bos else self._null
-        for word in _as_bytes(sentence).split():
-            index = self._index.get(word, UNKNOWN)
+        self._count(len(data))
+        for index in self._ids(data, eos):
             log10, length, context = self._step(context, index)
             yield log10, length, index == UNKNOWN
-        if eos:
-            log10, length, _ = self._step(context, END)
-            yield log10, length, False
 
-    def _at_once(self, sentence: Text, bos: bool, eos: bool) -> Iterator[tuple[float, int, bool]]:
+    def _at_once(self, data: bytes, bos: bool, eos: bool) -> Iterator[tuple[float, int, bool]]:
         """Compute `full_scores` for a model that reads a whole sentence in one call."""
         assert isinstance(self._walk, ContractWalk)
-        ids = [self._index.get(word, UNKNOWN) for word in _as_bytes(sentence).split()]
-        ids += [END] if eos else []
+        ids = self._ids(data, eos)
         for at, log10 in enumerate(self._walk.log10(ids, bool(bos)).tolist()):
             yield log10, self._walk.length(at + bool(bos)), ids[at] == UNKNOWN
 
     def BeginSentenceWrite(self, state: State) -> None:  # noqa: N802 - KenLM's name
         """Set the state to the start of a sentence."""
-        state._context = self._begin
+        if self._calls is None:
+            state._be(self._begin)
+        else:
+            state._be_compiled(self._calls, self._calls.start.copy(), self._begin.words)
 
     def NullContextWrite(self, state: State) -> None:  # noqa: N802 - KenLM's name
         """Set the state to an empty context."""
-        state._context = self._null
+        if self._calls is None:
+            state._be(self._null)
+        else:
+            state._be_compiled(self._calls, self._calls.null.copy(), ())
 
     def BaseScore(self, in_state: State, word: Text, out_state: State) -> float:  # noqa: N802 - KenLM's name
         """Return log10 p of a word after a state; ``out_state`` becomes the state after the word."""
-        index = self._index.get(_as_bytes(word), UNKNOWN)
-        log10, _, out_state._context = self._step(self._own(in_state), index)
-        return log10
+        calls = self._calls
+        if calls is None:
+            return self._plain_step(in_state, word, out_state)[0]
+        if in_state._calls is not calls:
+            self._convert(in_state, calls)
+        if out_state._calls is not calls:
+            out_state._calls, out_state._nodes = calls, calls.null.copy()
+        data = word.encode() if type(word) is str else _as_bytes(word)
+        log10 = calls.step(calls.head, in_state._nodes, data, out_state._nodes)
+        out_state._known = None
+        if log10 != log10:
+            self._recover()
+            return self.BaseScore(in_state, word, out_state)
+        return log10  # type: ignore[no-any-return]
 
     def BaseFullScore(  # noqa: N802 - KenLM's name
         self, in_state: State, word: Text, out_state: State
     ) -> FullScoreReturn:
         """Call `BaseScore`, with the length of the n-gram and whether the word is unknown."""
-        index = self._index.get(_as_bytes(word), UNKNOWN)
-        log10, length, out_state._context = self._step(self._own(in_state), index)
-        return FullScoreReturn(log10, length, index == UNKNOWN)
+        if self._calls is None:
+            return FullScoreReturn(*self._plain_step(in_state, word, out_state))
+        log10 = self.BaseScore(in_state, word, out_state)
+        return FullScoreReturn(log10, *self._calls.last(out_state._nodes))
+
+    def _plain_step(self, in_state: State, word: Text, out_state: State) -> tuple[float, int, bool]:
+        """Read a word in plain Python; return log10 p, the n-gram's length, whether the word is unknown."""
+        data = _as_bytes(word)
+        index = self._index.get(data, UNKNOWN)
+        log10, length, context = self._step(self._own(in_state), index)
+        out_state._be(context)
+        self._count(len(data))
+        return log10, length, index == UNKNOWN
+
+    def _convert(self, state: State, calls: Calls) -> None:
+        """Let a state that was made before this code took over, or is empty, be one of it."""
+        words = state._words()
+        if state._calls is None:
+            self._own(state)
+        elif state._calls not in self._earlier:
+            raise ValueError(OTHER_MODEL)
+        nodes = calls.start.copy() if words == self._begin.words else calls.read(words[::-1])
+        state._be_compiled(calls, nodes, words)
 
     def vocab_index(self, word: Text) -> int:
         """Return the id of a word; 0 if it is unknown."""
@@ -291,10 +377,12 @@ class Model:
         return context.steps.get(index) or self._walk.advance(context, index)
 
     def _own(self, state: State) -> Context:
+        if state._calls is not None:
+            raise ValueError(OTHER_MODEL)
         if state._context is None:
             return self._null
         if state._context.walk is not self._walk:
-            raise ValueError("this State belongs to another model; call BeginSentenceWrite of this one first")
+            raise ValueError(OTHER_MODEL)
         return state._context
 
 
@@ -342,5 +430,5 @@ def _as_bytes(text: Text) -> bytes:
     if isinstance(text, str):
         return text.encode("utf-8")
     if isinstance(text, bytes):
-        return text
+        return bytes(text)
     raise TypeError(f"Cannot convert {type(text)} to string")

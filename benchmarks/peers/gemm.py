@@ -1,4 +1,4 @@
-"""What this machine multiplies at best: square matrices of float32."""
+"""What this machine multiplies at best: square matrices of float32, or of bf16 if the options say so."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ class Peer:
 
     def __init__(self, task: Task) -> None:
         torch.manual_seed(task.seed)
-        self.a, self.b = torch.randn(SIZE, SIZE), torch.randn(SIZE, SIZE)
-        self.out = torch.empty(SIZE, SIZE)
+        kind = torch.bfloat16 if "bf16" in task.options else torch.float32
+        self.a, self.b = (torch.randn(SIZE, SIZE).to(kind) for _ in range(2))
+        self.out = torch.empty(SIZE, SIZE, dtype=kind)
 
     def step(self) -> float:
         """Its time is what counts."""

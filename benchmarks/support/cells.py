@@ -14,9 +14,11 @@ from pathlib import Path
 import numpy as np
 from peers.task import Task
 from support import texts
+from support.worker import SAME_ALLOCATOR
 
 HERE = Path(__file__).resolve().parents[1]
 DATA = ("wikitext2-words", "wikitext2-raw", "tinyshakespeare", "sotu")
+KENLM_ORDER = 6  # the longest n-grams of KenLM as it is built by default
 SHARE = {"tinyshakespeare": 0.9, "sotu": 0.95}  # of the text that is trained on
 
 
@@ -111,7 +113,7 @@ def ours(model: str, minutes: float, found: Texts, work: Path, sets: list[str]) 
     }  # fmt: skip
 
 
-def peer(model: str, minutes: float, found: Texts, work: Path) -> dict:
+def peer(model: str, minutes: float, found: Texts, work: Path, allocator: bool = False) -> dict:
     """A loop of the peers in its own process, stopped when the minutes are over."""
     ids = numbered(found, work)
     for split in ("train", "test"):
@@ -124,8 +126,10 @@ def peer(model: str, minutes: float, found: Texts, work: Path) -> dict:
     shape.train = str(work / "train.npy")
     command = [sys.executable, "-m", "support.minutes", model, shape.to_json(), str(minutes)]
     done = subprocess.run(
-        [*command, str(work / "test.npy")], cwd=HERE, stdout=subprocess.PIPE, text=True, check=True
-    )
+        [*command, str(work / "test.npy")],
+        cwd=HERE, env=os.environ | (SAME_ALLOCATOR if allocator else {}),
+        stdout=subprocess.PIPE, text=True, check=True,
+    )  # fmt: skip
     result = json.loads(done.stdout.split("\n")[-2])
     return numbers(result.pop("nats"), result.pop("tokens"), found) | result
 
@@ -146,21 +150,32 @@ def found_text(found: Texts) -> str:
 
 
 def kenlm(order: int, unit: str, found: Texts, work: Path) -> dict:
-    """lmplz on words, characters or pieces (byte-level BPE of 8,000); the minutes are more than it needs."""
+    """lmplz on words, characters or pieces (byte-level BPE of 8,000); the minutes are more than it needs.
+
+    Where it was built for shorter n-grams, the longest it knows are taken. Orders that the kenlm module was
+    not built for are scored by ours, which agrees with it (tests/agree/test_kenlm_module.py).
+    """
     lmplz = os.environ.get("NEXTWORD_LMPLZ") or shutil.which("lmplz")
     if lmplz is None:
         return {"failed": "lmplz is not on PATH (NEXTWORD_LMPLZ)"}
     from kenlm import Config, Model
 
+    import nextword.kenlm
+
     began = time.perf_counter()
     lines = {split: units(found.joined(split, work), unit, work) for split in ("train", "test")}
     arpa, text = work / "kenlm.arpa", "\n".join(lines["train"]) + "\n"
-    with open(arpa, "wb") as target:
-        subprocess.run([lmplz, "-o", str(order), "-T", str(work), "--discount_fallback"],
-                       input=text.encode(), stdout=target, stderr=subprocess.DEVNULL, check=True)  # fmt: skip
+    for longest in (order, KENLM_ORDER):
+        with open(arpa, "wb") as target:
+            done = subprocess.run([lmplz, "-o", str(longest), "-T", str(work), "--discount_fallback"],
+                                  input=text.encode(), stdout=target, stderr=subprocess.PIPE)  # fmt: skip
+        if done.returncode == 0:
+            break
+    else:
+        return {"failed": done.stderr.decode(errors="replace").strip().split("\n")[-1]}
     seconds, config = time.perf_counter() - began, Config()
     config.show_progress = False
-    model = Model(str(arpa), config)
+    model = Model(str(arpa), config) if longest <= KENLM_ORDER else nextword.kenlm.Model(str(arpa))
     tokens = sum(len(line.split()) + 1 for line in lines["test"])
     nats = -sum(model.score(line) for line in lines["test"]) * np.log(10)
     return {
@@ -168,6 +183,7 @@ def kenlm(order: int, unit: str, found: Texts, work: Path) -> dict:
         "perplexity": float(np.exp(nats / tokens)),
         "bits_per_byte": nats / np.log(2) / found.bytes(),
         "tokens": tokens,
+        "note": f"order {longest}",
     }
 
 

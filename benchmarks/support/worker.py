@@ -1,6 +1,7 @@
 """A peer in a process of its own, which waits between its turns: ``python -m support.worker PEER TASK``.
 
-Each line of standard input is a number of steps; the answer is a line of JSON with wall and CPU seconds.
+Each line of standard input is a number of steps; the answer is a line of JSON with wall and CPU seconds, and
+the type of the products.
 """
 
 from __future__ import annotations
@@ -18,6 +19,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from peers.task import Task
 
+# What `nextword.system.allocator` sets for our own program, as glibc reads it from the environment.
+SAME_ALLOCATOR = {
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
+    "MALLOC_TRIM_THRESHOLD_": str((1 << 31) - 1),
+    "MALLOC_TOP_PAD_": str(256 << 20),
+}
 HERE = Path(__file__).resolve().parents[1]
 
 
@@ -42,15 +49,16 @@ def serve(peer: str, task_json: str) -> None:
         wall, used = time.perf_counter(), cpu()
         losses = [loop.step() for _ in range(int(line))]
         answer = {"wall": time.perf_counter() - wall, "cpu": cpu() - used, "losses": losses}
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(answer | {"type": loop.type if peer == "ours" else "fp32"}), flush=True)
 
 
 class Worker:
-    """The driver's end."""
+    """The driver's end. ``allocator``: the peer gets the setting that our program makes for itself."""
 
-    def __init__(self, peer: str, task: Task, threads: int = 0) -> None:
+    def __init__(self, peer: str, task: Task, threads: int = 0, allocator: bool = False) -> None:
         command = [sys.executable, "-m", "support.worker", peer, task.to_json()]
         environment = {**os.environ, **({"OMP_NUM_THREADS": str(threads)} if threads else {})}
+        environment |= SAME_ALLOCATOR if allocator else {}
         self.peer = peer
         self.process = subprocess.Popen(
             command, cwd=HERE, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -10,16 +10,20 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from nextword.core.contracts import START, UNKNOWN, LanguageModel, context_of
+from nextword.core.contracts import START, LanguageModel, context_of
 from nextword.core.errors import ContextError, DamagedError
 from nextword.formats.arpa.lines import LN10, ZERO_LOG10
 from nextword.models.distributions import as_numpy
 from nextword.ngram.arrays import Trie
+
+if TYPE_CHECKING:
+    from nextword.formats.calls import Calls
+    from nextword.ngram.fast.index import Index
 
 _DAMAGED = "the offsets of the n-gram arrays point outside them; train the run again"
 MAX_STEPS = 400_000  # steps remembered before all are forgotten; about 100 MB
@@ -52,10 +56,6 @@ class Walk(Protocol):
 
     def advance(self, context: Context, word: int) -> Step:
         """Read one word; the step may be remembered in ``context.steps``."""
-        ...
-
-    def compiled(self) -> Callable[[list[int], bool], float]:
-        """Return log10 p of a list of ids in one call, given whether they begin a sentence."""
         ...
 
 
@@ -98,20 +98,11 @@ class TrieWalk(_Memory):
         """Return the context that has read nothing."""
         return self._context((), ())
 
-    def compiled(self) -> Callable[[list[int], bool], float]:
-        """Return a compiled scorer: loading it takes a second, which pays off for many sentences."""
-        from nextword.formats.walk_kernels import layout, score
+    def compiled(self, shown: Sequence[bytes], index: Index | None, left: int) -> Calls:
+        """Return the same in compiled code, given the words from id 3 on as sentences write them."""
+        from nextword.formats.calls import Calls
 
-        table = layout(self._trie)
-        unknown, start = (self._zeros.get(word, ZERO_LOG10) for word in (UNKNOWN, START))
-
-        def total(ids: list[int], begin: bool) -> float:
-            found: float = score(table, np.array(ids, dtype=np.int32), begin, unknown, start)
-            if found != found:
-                raise DamagedError(_DAMAGED)
-            return found
-
-        return total
+        return Calls(self._trie, shown, self._zeros, index, left)
 
     def _context(self, words: tuple[int, ...], nodes: tuple[int, ...]) -> Context:
         found = self._contexts.get(words)
@@ -197,10 +188,6 @@ class ContractWalk:
     def null(self) -> Context:
         """Return the context that has read nothing."""
         return Context(self, (), _Read(self._model, None, START, self._model.start(1, begin=False)))
-
-    def compiled(self) -> Callable[[list[int], bool], float]:
-        """Return log10 p of a list of ids, all in one call."""
-        return lambda ids, begin: float(self.log10(ids, begin).sum())
 
     def log10(self, ids: list[int], begin: bool) -> Any:
         """Return log10 p of each word of a sentence."""

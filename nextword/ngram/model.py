@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nextword.core.contracts import START, UNKNOWN, never_next, refuse_source
 from nextword.core.errors import ContextError, DamagedError
 from nextword.ngram.arrays import Level, Trie
+
+if TYPE_CHECKING:
+    from nextword.ngram.fast.index import Index
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FEW = 16  # up to this many rows are stepped one by one
@@ -120,11 +123,11 @@ class NgramModel:
             return scoring.score_packed(self, ids)
         return self.explain_packed(ids)[0]
 
-    def populate(self) -> None:
+    def populate(self) -> Index | None:
         """Load all n-grams into memory for fast scoring; happens by itself when much is scored."""
         from nextword.ngram.fast import scoring  # compiled
 
-        scoring.populate(self)
+        return scoring.populate(self)
 
     def explain_packed(self, ids: Array) -> tuple[Array, Array]:
         """Return log p of every token, and the length of the n-gram it came from (the plain version)."""

@@ -106,6 +106,28 @@ def _find(data: Array, span: Any, key: Any, slots: Array, shift: Any, arena: Arr
 
 
 @njit(cache=True, nogil=True)
+def next_word(data: Any, at: Any, table: Any) -> Any:
+    """Return the id of the first word from a place on (0: unknown, -1: none is left) and where it ends."""
+    slots, shift, arena, starts = table
+    one, n, i = _U(1), _U(len(data)), _U(at)
+    while i < n and (data[i] == 32 or 9 <= data[i] <= 13):
+        i += one
+    if i == n:
+        return np.int64(-1), np.int64(n)
+    start, key = i, _U(0)
+    while i < n:
+        b = data[i]
+        if b <= 32 and (b == 32 or 9 <= b <= 13):
+            break
+        key = (key << _U(8)) | _U(b)
+        i += one
+    length = i - start
+    key = (key | (length << _U(56))) if length <= _EXACT else _long_key(data, start, i)
+    _, word = _find(data, (start, length), key, slots, shift, arena, starts)
+    return max(word, np.int64(0)), np.int64(i)
+
+
+@njit(cache=True, nogil=True)
 def scan(
     data: Array,
     flags: Any,

@@ -86,7 +86,7 @@ def _build_level(
 
 
 @njit(cache=True, nogil=True)
-def _place(context, word, size):  # type: ignore[no-untyped-def]
+def place_of(context, word, size):  # type: ignore[no-untyped-def]
     """Return where an n-gram belongs: 32 mixed bits, scaled to the size of the table."""
     mixed = (np.uint64(context) << np.uint64(32) | np.uint64(word)) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(32)
@@ -106,7 +106,7 @@ def _insert(  # type: ignore[no-untyped-def]
             context += 1
         if context >= len(places):
             return False
-        place = _place(places[context], words[i], size)
+        place = place_of(places[context], words[i], size)
         contexts[count], at[count], which[count] = places[context], place, i
         count += (low <= place < high) & (found[i] == _EMPTY)
         if count == _BLOCK or i == len(words) - 1:
@@ -135,7 +135,7 @@ def _level(part, contexts, weights, table, numbers, at, places, own, p):  # type
     """
     size, touched = len(table) - SPILL, np.int64(0)
     for k in range(len(part)):
-        at[k] = _place(max(contexts[k], 0), part[k], size)
+        at[k] = place_of(max(contexts[k], 0), part[k], size)
     for k in range(len(part)):  # read only, so that cache misses overlap
         touched += table[at[k], 1]
     for k in range(len(part)):

@@ -1,0 +1,146 @@
+"""Compiled single calls against the plain walk: the same numbers, lengths and states."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nextword.kenlm as kenlm
+from nextword.core.contracts import END, START
+from nextword.core.errors import DamagedError
+from nextword.formats.arpa.files import write_arpa
+from nextword.formats.calls import Calls
+from nextword.ngram.arrays import Level, Trie
+from nextword.ngram.estimation import build
+from nextword.ngram.settings import NgramSettings
+
+ODD = [
+    "",
+    " ",
+    "<s> w1",
+    "w1 </s> w2",
+    "zyzzy",
+    "w1 " * 300,
+    " w1\t w2\n\v w3 ",
+    "internationalisation w1 internationalisatiom",
+    "日本語 w1",
+]
+
+
+def lines(seed: int, count: int, words: int) -> list[str]:
+    generator = random.Random(seed)
+    names = [f"w{i}" for i in range(words)] + ["internationalisation", "日本語"]
+    weights = [1 / (i + 1) for i in range(len(names))]
+    return [" ".join(generator.choices(names, weights, k=generator.randrange(0, 12))) for _ in range(count)]
+
+
+def trie_of(text: list[str], order: int) -> tuple[Trie, list[str]]:
+    words: dict[str, int] = {}
+    ids: list[int] = []
+    for line in text:
+        ids += [START, *(words.setdefault(word, 3 + len(words)) for word in line.split()), END]
+    return build(np.array(ids, np.int32), 3 + len(words), NgramSettings(order=order)).trie, list(words)
+
+
+@pytest.fixture(scope="module", params=[1, 2, 4])
+def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("model") / "model.arpa"
+    write_arpa(found, *trie_of(lines(1, 200, 40), request.param))
+    return found
+
+
+def read_at_once(path: Path) -> kenlm.Model:
+    config = kenlm.Config()
+    config.load_method = kenlm.LoadMethod.READ
+    return kenlm.Model(path, config)
+
+
+def mapped(path: Path) -> kenlm.Model:
+    model = kenlm.Model(path)
+    model._compile()
+    return model
+
+
+def plain(path: Path) -> kenlm.Model:
+    model = kenlm.Model(path)
+    model._plain_left = 10**9
+    return model
+
+
+@pytest.mark.parametrize("compiled", [mapped, read_at_once])
+def test_sentences_score_as_in_plain_python(path: Path, compiled: object) -> None:
+    assert callable(compiled)
+    one, other = compiled(path), plain(path)
+    for line in [*lines(2, 60, 50), *ODD]:
+        for bos in (True, False):
+            for eos in (True, False):
+                assert one.score(line, bos, eos) == pytest.approx(other.score(line, bos, eos), abs=1e-6)
+                mine, theirs = (list(m.full_scores(line.encode(), bos, eos)) for m in (one, other))
+                assert [row[1:] for row in mine] == [row[1:] for row in theirs]
+                assert [row[0] for row in mine] == pytest.approx([row[0] for row in theirs], abs=1e-6)
+    assert one._calls is not None
+    assert other._calls is None
+
+
+@pytest.mark.parametrize("compiled", [mapped, read_at_once])
+def test_words_and_states_are_those_of_plain_python(path: Path, compiled: object) -> None:
+    assert callable(compiled)
+    one, other = compiled(path), plain(path)
+    for line in lines(3, 40, 50):
+        state, twin = kenlm.State(), kenlm.State()
+        one.BeginSentenceWrite(state)
+        other.BeginSentenceWrite(twin)
+        for word in [*line.split(), "w1 w2", "", "</s>"]:
+            assert state == twin
+            assert hash(state) == hash(twin)
+            found, expected = one.BaseFullScore(state, word, state), other.BaseFullScore(twin, word, twin)
+            assert found.log_prob == pytest.approx(expected.log_prob, abs=1e-6)
+            assert (found.ngram_length, found.oov) == (expected.ngram_length, expected.oov)
+
+
+def test_states_of_plain_python_go_on_in_compiled_code(path: Path) -> None:
+    model, twin = kenlm.Model(path), plain(path)
+    states = [kenlm.State() for _ in range(6)]
+    model.BeginSentenceWrite(states[0])
+    model.NullContextWrite(states[1])
+    for i in range(1, 4):
+        model.BaseScore(states[i], f"w{i}", states[i + 1])
+    expected = [twin.score(text, bos, False) for text, bos in (("w3", True), ("w3", False), ("", False))]
+    model._compile()
+    assert model._calls is not None
+    assert model.BaseScore(states[0], "w3", states[5]) == pytest.approx(expected[0], abs=1e-6)
+    assert model.BaseScore(states[1], "w3", states[5]) == pytest.approx(expected[1], abs=1e-6)
+    whole = twin.score("w1 w2 w3 w4", False, False) - twin.score("w1 w2 w3", False, False)
+    assert model.BaseScore(states[4], "w4", states[5]) == pytest.approx(whole, abs=1e-6)
+    with pytest.raises(ValueError, match="belongs to another model"):
+        read_at_once(path).BaseScore(states[4], "w4", states[5])
+
+
+def test_n_grams_are_loaded_once_as_many_words_were_read(path: Path) -> None:
+    model, twin = mapped(path), plain(path)
+    assert model._calls is not None
+    searching, state, after = model._calls, kenlm.State(), kenlm.State()
+    model.BeginSentenceWrite(state)
+    text = lines(4, 3, 40)
+    expected = [twin.score(line) for line in text]
+    for _ in range(sum(model._model.trie.sizes)):
+        assert [model.score(line) for line in text] == pytest.approx(expected, abs=1e-6)
+        if model._calls is not searching:
+            break
+    assert model._calls is not searching
+    assert model.BaseScore(state, "w1", after) == pytest.approx(twin.score("w1", True, False), abs=1e-6)
+
+
+def test_offsets_outside_their_array_are_an_error() -> None:
+    trie, words = trie_of(lines(1, 50, 10), 2)
+    first = trie.levels[0]
+    assert first.children is not None
+    damaged = Level(first.words, first.probs, first.backoffs, first.children + np.uint32(1 << 30))
+    calls = Calls(Trie((damaged, trie.levels[1])), [word.encode() for word in words], {})
+    assert np.isnan(calls.score(calls.head, b"w1 w2", True, True))
+    assert calls.full_scores(b"w1 w2", True, True) is None
+    with pytest.raises(DamagedError, match="point outside them"):
+        calls.read([3, 4])
