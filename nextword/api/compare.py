@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nextword.core import config
+from nextword.core import catalog, config
+from nextword.core.errors import ConfigError
 from nextword.core.events import Event, result_of
 
 if TYPE_CHECKING:
     from nextword.comparison.compare import Comparison
+    from nextword.comparison.task.compare import TaskComparison
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class CompareOptions:
     """What the user asked `compare` for."""
 
     data: tuple[str, ...] = ()
+    task: str | None = None  # None: that of the models
     models: Sequence[str] = ()
     valid: tuple[str, ...] = ()
     tokenizer: str | Sequence[str] | None = None  # several: every model with each
@@ -33,26 +36,55 @@ def compare(
     models: str | Sequence[str] = (),
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the interface's name
     **options: Any,
-) -> Comparison:
+) -> Comparison | TaskComparison:
     """Train several models on one split and measure them; further keywords are those of the command line."""
     names = models.split(",") if isinstance(models, str) else models
     texts = tuple(os.fspath(name) for name in data)
     asked = CompareOptions(data=texts, models=tuple(names), sets=dict(set or {}), **options)
-    found: Comparison = result_of(comparing(asked))
+    found: Comparison | TaskComparison = result_of(comparing(asked))
     return found
 
 
 def comparing(options: CompareOptions) -> Iterator[Event]:
     """Run `compare` and yield its progress; the last event holds the comparison."""
+    from nextword.comparison.entries import LANGUAGE, task_of
+
+    sets = options.sets if isinstance(options.sets, Mapping) else config.parse_sets(options.sets)
+    task = options.task or task_of(options.models)
+    catalog.find("task", task)
+    events = _language_models(options, sets) if task == LANGUAGE else _models_of(task, options, sets)
+    yield from events
+
+
+def _language_models(options: CompareOptions, sets: Mapping[str, Any]) -> Iterator[Event]:
     from nextword.comparison.compare import compare as run
     from nextword.comparison.setup import set_up
 
-    sets = options.sets if isinstance(options.sets, Mapping) else config.parse_sets(options.sets)
     setup = set_up(
         options.data,
         options.models,
         valid=options.valid,
         tokenizer=_list(options.tokenizer),
+        sets=sets,
+        out=options.out,
+        minutes=options.minutes,
+        seeds=options.seeds,
+    )
+    yield from run(setup)
+
+
+def _models_of(task: str, options: CompareOptions, sets: Mapping[str, Any]) -> Iterator[Event]:
+    """Compare models of another task, as the task divides and measures its examples."""
+    from nextword.comparison.task.compare import compare as run
+    from nextword.comparison.task.setup import set_up
+
+    if options.tokenizer:
+        raise ConfigError(f"--tokenizer is for language models, and the task is '{task}'; leave it out")
+    setup = set_up(
+        task,
+        options.data,
+        options.models,
+        valid=options.valid,
         sets=sets,
         out=options.out,
         minutes=options.minutes,

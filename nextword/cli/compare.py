@@ -15,6 +15,9 @@ def compare(
         list[str] | None,
         typer.Argument(metavar="[DATA...]", help="Files, folders or corpora (default: sotu)."),
     ] = None,
+    task: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Task of the models (default: that of the first).")
+    ] = None,
     models: Annotated[str | None, typer.Option(metavar="A,B,C", help="Families or presets.")] = None,
     valid: Annotated[
         list[str] | None,
@@ -44,15 +47,18 @@ def compare(
     from nextword.api import compare as comparing
 
     options = comparing.CompareOptions(
-        data=tuple(data or ()), models=models.split(",") if models else (), valid=tuple(valid or ()),
-        tokenizer=tokenizer, minutes=minutes, seeds=seeds, sets=tuple(sets or ()), out=out,
+        data=tuple(data or ()), task=task, models=models.split(",") if models else (),
+        valid=tuple(valid or ()), tokenizer=tokenizer, minutes=minutes, seeds=seeds,
+        sets=tuple(sets or ()), out=out,
     )  # fmt: skip
     comparison = progress.follow(comparing.comparing(options))
     if json:
         show.as_json(comparison.to_json())
     else:
-        show.result(f"{comparison}\n\nsamples:")
+        show.result(str(comparison))
+        if comparison.samples:
+            show.result("\nsamples:")
         for name, text in comparison.samples:
             show.result(f"  {name}: {' '.join(text.split())}")
     show.note(f"report: {comparison.report}")
-    show.next_command(f"nextword generate {comparison.best}")
+    show.next_command(comparison.next_command)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
 from nextword.core.family import CompositeFamily, NetworkFamily
+from nextword.core.task import Task
 from nextword.models import presets
 from nextword.runs.settings import RunSettings, groups_of, plan
-from nextword.tasks.auto import choose
 
 # What is compared by default: every smoothing, the default last; with minutes the families.
 SMOOTHINGS = (
@@ -23,6 +23,7 @@ SMOOTHINGS = (
 )  # fmt: skip
 FAMILIES = ("ngram", "window", "rnn", "lstm", "gru", "transformer", "mixture")
 MIXTURE = "mixture"
+LANGUAGE = "lm"  # the task whose models are compared in more detail
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,11 @@ class Entry:
         """The name of its folder and of its row."""
         safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in self.name)
         return safe if self.number == 0 else f"{safe}-seed{self.number}"
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of a model that is trained at random."""
+        return self.settings.train.seed if self.is_neural else None
 
     @property
     def tokenizer(self) -> str:
@@ -86,20 +92,21 @@ def entries(
     seeds: int,
     sets: Mapping[str, Any],
     minutes: float | None,
+    task: str = LANGUAGE,
 ) -> tuple[Entry, ...]:
     """Return every run in the order in which it is made: mixtures last, since they are made of the others."""
     if seeds < 1:
         raise ConfigError(f"'seeds' is {seeds}; it must be 1 or more")
-    asked = sorted(_asked(models, sets, minutes), key=lambda each: each.is_mixture)
+    asked = sorted(_asked(models, sets, minutes, task), key=lambda each: each.is_mixture)
     _check_sets(asked, sets)
     draws = any(each.is_neural for each in asked)
-    cuts: list[str | None] = [*tokenizers] or [_tokenizer(asked)]
+    cuts: list[str | None] = [*tokenizers] or [_tokenizer(asked) if task == LANGUAGE else None]
     found = []
     for tokenizer in cuts:
         for each in asked:
             # `model.order` is for n-grams, `model.layers` for networks
             known = {key: value for key, value in sets.items() if key in each.keys}
-            settings = plan(each.model, tokenizer=tokenizer, sets={**each.sets, **known})
+            settings = plan(each.model, tokenizer=tokenizer, sets={**each.sets, **known}, task=task)
             shown = f"{each.name} {_short(settings.text.tokenizer)}" if len(tokenizers) > 1 else each.name
             found += [
                 Entry(_seeded(settings, number), each.name, shown, number, each.is_neural, each.is_mixture)
@@ -109,19 +116,35 @@ def entries(
     return tuple(found)
 
 
-def _asked(models: Sequence[str], sets: Mapping[str, Any], minutes: float | None) -> list[_Asked]:
+def task_of(models: Sequence[str]) -> str:
+    """Return the task of the first model that is named; language modelling where none is."""
+    first = next((name.strip() for name in models if name.strip() and name.strip() != "auto"), None)
+    return LANGUAGE if first is None else str(catalog.find("model", presets.find(first).family).task)
+
+
+def _asked(models: Sequence[str], sets: Mapping[str, Any], minutes: float | None, task: str) -> list[_Asked]:
     """Return the models that were named, each once; `auto` is resolved to its choice."""
     named = [name.strip() for name in models if name.strip()]
-    named = named or list(SMOOTHINGS if minutes is None else FAMILIES)
+    named = named or _defaults(task, minutes)
     found: dict[str, _Asked] = {}
     for name in named:
         if name == "auto":
-            choice = choose(sets, minutes)
+            choice = cast(Task, catalog.find("task", task)).choose(sets, minutes)
             name = "auto" if choice.model == MIXTURE else choice.model
             found.setdefault(name, _Asked(name, choice.model, choice.sets))
         else:
             found.setdefault(name, _Asked(name, name, {}))
     return list(found.values())
+
+
+def _defaults(task: str, minutes: float | None) -> list[str]:
+    """Return what is compared where no model is named."""
+    if task == LANGUAGE:
+        return list(SMOOTHINGS if minutes is None else FAMILIES)
+    chosen = cast(Task, catalog.find("task", task)).compared(minutes)
+    return list(chosen) or [
+        name for name in catalog.names("model") if catalog.find("model", name).task == task
+    ]
 
 
 def _check_sets(asked: Sequence[_Asked], sets: Mapping[str, Any]) -> None:

@@ -5,79 +5,86 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Generic
 
 from nextword.comparison.growth import Growth
 from nextword.comparison.ranking import RankedModel
-from nextword.comparison.rows import Row
+from nextword.comparison.rows import R, Row
 from nextword.drawing import svg
 from nextword.drawing.svg import Axis, Series
 from nextword.evaluation.lm import orders
 
 
 @dataclass(frozen=True)
-class Cost:
+class Cost(Generic[R]):
     """What a model costs: one number, and its axis."""
 
     title: str
     axis: str
-    value: Callable[[Row], float | None]
+    value: Callable[[R], float | None]
 
 
-SECONDS = Cost("Training time", "seconds to train", lambda row: row.train_seconds or None)
-SIZE = Cost("Size", "megabytes on disk", lambda row: row.size / 1e6 or None)
-SPEED = Cost(
+SECONDS: Cost[Any] = Cost("Training time", "seconds to train", lambda row: row.train_seconds or None)
+SIZE: Cost[Any] = Cost("Size", "megabytes on disk", lambda row: row.size / 1e6 or None)
+SPEED: Cost[Row] = Cost(
     "Scoring time",
     "microseconds to score a token",
     lambda row: 1e6 / row.tokens_per_second if row.tokens_per_second else None,
 )
 
 
-def ranking(found: Sequence[RankedModel]) -> str:
-    """Draw bits per byte as bars, with the spread over seeds."""
+def ranking(found: Sequence[RankedModel[R]]) -> str:
+    """Draw what decides as bars, with the spread over seeds."""
     real = [each for each in found if each.ranks]
-    values = [(each.name, each.bits or math.inf) for each in real]
-    notes = [f"{each.bits:.3f}" + (f" ± {each.spread:.3f}" if each.spread else "") for each in real]
+    decides = found[0].decides
+    name, better = decides.name, "more" if decides.higher else "less"
+    values = [(each.name, math.inf if each.value is None else each.value) for each in real]
+    notes = [f"{each.value:.3f}" + (f" ± {each.spread:.3f}" if each.spread else "") for each in real]
     return svg.bars(
-        values, "Bits per byte of each model", "bits per byte of the new text; less is better",
-        notes, [each.spread or 0.0 for each in real],
+        values, f"{name[0].upper()}{name[1:]} of each model",
+        f"{name} of the {decides.new}; {better} is better", notes, [each.spread or 0.0 for each in real],
     )  # fmt: skip
 
 
-def learning(found: Sequence[RankedModel], by_tokens: bool) -> str:
-    """Draw learning curves over tokens or seconds, one line per seed; count models are flat."""
-    rows = [row for each in found for row in each.rows if row.ranks and not row.parts]
+def learning(found: Sequence[RankedModel[R]], by_tokens: bool) -> str:
+    """Draw learning curves over tokens or seconds, one line per seed; count models are flat.
+
+    They are of the text for choices; the number beside a name is the table's, of the new text.
+    """
+    rows = [row for each in found for row in each.rows if row.ranks and (row.curve or row.is_counted)]
     longest = max(row.curve[-1][0] if row.curve else row.train_seconds for row in rows)
     series = []
     for look, each in enumerate(found):
         for place, row in enumerate(each.rows):
-            points = tuple((float(tokens if by_tokens else s), bits) for s, tokens, bits in row.curve)
-            if row.is_counted and row.ranks and not by_tokens and row.tune_bits is not None:
-                ready = row.train_seconds
-                points = ((ready, row.tune_bits), (longest, row.tune_bits))
+            points = tuple((float(tokens if by_tokens else s), value) for s, tokens, value in row.curve)
+            if row.is_counted and row.ranks and not by_tokens and row.tuned is not None:
+                points = ((row.train_seconds, row.tuned), (longest, row.tuned))
             if points:
-                series.append(Series(each.name, points, look, named=place == 0))
+                name = each.name if each.value is None else f"{each.name} {each.value:.3f}"
+                series.append(Series(name, points, look, named=place == 0))
     x = Axis("tokens read in training", log=True) if by_tokens else Axis("seconds of training", zero=True)
     title = f"Learning curves over {'tokens' if by_tokens else 'seconds'}"
-    return svg.lines(series, title, x, Axis("bits per byte"))
+    decides = found[0].decides
+    return svg.lines(series, title, x, Axis(f"{decides.name} of the {decides.choices}"))
 
 
-def differ(found: Sequence[RankedModel], cost: Cost) -> bool:
+def differ(found: Sequence[RankedModel[R]], cost: Cost[R]) -> bool:
     """Tell whether a picture would show anything: costs that differ enough."""
     values = [value for _, value, _ in _points(found, cost)]
     return len(values) > 1 and max(values) > 1.2 * min(values)
 
 
-def pareto(found: Sequence[RankedModel], cost: Cost) -> str:
-    """Draw bits per byte against a cost, with the Pareto front."""
-    points = _points(found, cost)
-    series = [Series(found[look].name, ((x, y),), look) for look, x, y in points]
-    front = svg.front([(x, y) for _, x, y in points])
-    title = f"{cost.title} against bits per byte"
-    return svg.scatter(series, title, Axis(cost.axis, log=True), Axis("bits per byte"), front)
+def pareto(found: Sequence[RankedModel[R]], cost: Cost[R]) -> str:
+    """Draw what decides against a cost, with the Pareto front."""
+    points, decides = _points(found, cost), found[0].decides
+    series = [Series(found[look].name, ((x, decides.value(y)),), look) for look, x, y in points]
+    front = [(x, decides.value(y)) for x, y in svg.front([(x, y) for _, x, y in points])]
+    title = f"{cost.title} against {decides.name}"
+    return svg.scatter(series, title, Axis(cost.axis, log=True), Axis(decides.name), front)
 
 
-def _points(found: Sequence[RankedModel], cost: Cost) -> list[tuple[int, float, float]]:
-    pairs = [(look, each.mean(cost.value), each.bits) for look, each in enumerate(found) if each.ranks]
+def _points(found: Sequence[RankedModel[R]], cost: Cost[R]) -> list[tuple[int, float, float]]:
+    pairs = [(look, each.mean(cost.value), each.cost) for look, each in enumerate(found) if each.ranks]
     return [(look, x, y) for look, x, y in pairs if x is not None and y is not None]
 
 

@@ -5,18 +5,32 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from nextword.comparison.entries import Entry
-from nextword.comparison.setup import Setup
 
 _AFTER = 8.0  # seconds to measure a network, until one was measured
 _COUNTED = 5.0  # of a count model, until one was made
 
 
+class Planned(Protocol):
+    """The runs of a comparison, and the minutes of each network."""
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Return every run, in its order."""
+        ...
+
+    @property
+    def minutes(self) -> float | None:
+        """Return the minutes for each network."""
+        ...
+
+
 class RunPace:
     """Estimates the runs to come from earlier ones of their kind."""
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: Planned) -> None:
         self._todo = list(setup.entries)
         self._all = len(setup.entries)
         self._minutes = setup.minutes

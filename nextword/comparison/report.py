@@ -8,12 +8,19 @@ import numpy as np
 
 from nextword.comparison import pictures
 from nextword.comparison.growth import Growth
-from nextword.comparison.ranking import RankedModel, table, verdict
+from nextword.comparison.ranking import RankedModel, differences, few_seeds, table, verdict
+from nextword.comparison.rows import Row
 from nextword.drawing.page import Page, Table
 from nextword.evaluation.lm import orders
+from nextword.evaluation.significance import LEVEL, POWER, SEEDS
+
+_TEXTS = (
+    "Lines are of the text for choices, on which training decides when to stop; the number beside a name is "
+    "that of the new text, as in the table."
+)
 
 
-def page(found: Sequence[RankedModel], growth: Growth | None, about: str) -> Page:
+def page(found: Sequence[RankedModel[Row]], growth: Growth | None, about: str) -> Page:
     """Return the whole report; the models come in the order of their rank."""
     made = Page("Language models side by side")
     made.text(about[0].upper() + about[1:] + ".", soft=True)
@@ -31,9 +38,10 @@ def page(found: Sequence[RankedModel], growth: Growth | None, about: str) -> Pag
     return made
 
 
-def _table(made: Page, found: Sequence[RankedModel]) -> None:
+def _table(made: Page, found: Sequence[RankedModel[Row]]) -> None:
     made.table(table(found))
-    summary = [f"{each.name}: {each.note}." for each in found if each.note]
+    summary = ["Bits per byte and perplexity are of the new text, which no model has read or was chosen by."]
+    summary += [f"{each.name}: {note}." for each in found for note in (each.note, each.planned) if note]
     if any(each.first.bits_per_byte is None for each in found):
         summary.append("A dash means infinite: the model gave probability 0 to something that occurred.")
     if unknown := max((each.first.unknown_rate for each in found), default=0.0):
@@ -50,7 +58,7 @@ def _table(made: Page, found: Sequence[RankedModel]) -> None:
     made.text(" ".join(summary), soft=True)
 
 
-def _ranking(made: Page, found: Sequence[RankedModel]) -> None:
+def _ranking(made: Page, found: Sequence[RankedModel[Row]]) -> None:
     made.heading("Bits per byte")
     seeds = max((len(each.rows) for each in found), default=1)
     whiskers = f" The whiskers are one standard deviation over {seeds} seeds." if seeds > 1 else ""
@@ -58,40 +66,40 @@ def _ranking(made: Page, found: Sequence[RankedModel]) -> None:
         pictures.ranking(found),
         "How many bits a compressor with this model needs for one byte of the new text; less is better. "
         f"Plain text has 8.{whiskers}",
-        _behind(found),
+    )
+    _differences(made, found)
+
+
+def _differences(made: Page, found: Sequence[RankedModel[Row]]) -> None:
+    """Add how far each model is behind the best, and how certain that is."""
+    tested, few = differences(found), few_seeds(found)
+    if tested is None:
+        return
+    made.table(tested)
+    made.text(
+        f"Detectable is the smallest difference that {POWER:.0%} of such comparisons would have found "
+        "significant. A smaller one may exist." + (f" {few[0].upper()}{few[1:]}." if few else ""),
+        soft=True,
     )
 
 
-def _behind(found: Sequence[RankedModel]) -> Table | None:
-    """Tabulate how far each model is behind the best, and how certain that is."""
-    tested = [(each.name, each.test, each.p) for each in found if each.test is not None]
-    rows = tuple(
-        (name, *(None if value is None else round(value, 4)
-                 for value in (test.behind, test.low, test.high, test.p_text, test.p_seeds, p)))
-        for name, test, p in tested
-    )  # fmt: skip
-    heads = (
-        "model", "bits per byte behind the best", "at least", "at most", "p by text", "p by seeds", "p, all",
-    )  # fmt: skip
-    return Table(heads, rows) if rows else None
-
-
-def _learning(made: Page, found: Sequence[RankedModel]) -> None:
+def _learning(made: Page, found: Sequence[RankedModel[Row]]) -> None:
     if not any(row.curve for each in found for row in each.rows):
         return
     made.heading("How they learn")
     made.picture(
         pictures.learning(found, by_tokens=False),
         "The same seconds for each network: the lowest line learns most in the time. A flat line is a count "
-        "model, which has no steps; it begins when the model was ready.",
+        f"model, which has no steps; it begins when the model was ready. {_TEXTS}",
     )
     made.picture(
         pictures.learning(found, by_tokens=True),
-        "The same text for each: the lowest line learns most from what it has read, however long that took.",
+        "The same text for each: the lowest line learns most from what it has read, however long that took. "
+        + _TEXTS,
     )
 
 
-def _costs(made: Page, found: Sequence[RankedModel]) -> None:
+def _costs(made: Page, found: Sequence[RankedModel[Row]]) -> None:
     made.heading("What it costs")
     for kind, caption in (
         (
@@ -105,7 +113,7 @@ def _costs(made: Page, found: Sequence[RankedModel]) -> None:
             made.picture(pictures.pareto(found, kind), caption)
 
 
-def _sentences(made: Page, found: Sequence[RankedModel]) -> None:
+def _sentences(made: Page, found: Sequence[RankedModel[Row]]) -> None:
     asked = max((len(each.first.surprise) for each in found), default=0)
     if not asked:
         return
@@ -124,7 +132,7 @@ def _sentences(made: Page, found: Sequence[RankedModel]) -> None:
         made.heat(heads, {name: [bits for _, bits in words] for name, words in same.items()}, hot)
 
 
-def _written(made: Page, found: Sequence[RankedModel]) -> None:
+def _written(made: Page, found: Sequence[RankedModel[Row]]) -> None:
     made.heading("Generated texts")
     made.text("Sampled from the beginning of a text, with the same seed, unedited.")
     for each in found:
@@ -132,7 +140,7 @@ def _written(made: Page, found: Sequence[RankedModel]) -> None:
             made.quotes(each.name, each.first.sentences)
 
 
-def _by_order(made: Page, growth: Growth, found: Sequence[RankedModel]) -> None:
+def _by_order(made: Page, growth: Growth, found: Sequence[RankedModel[Row]]) -> None:
     most = len(growth.facts)
     part = f" Drawn from the first {growth.tokens:,} tokens of the text." if growth.is_part else ""
     made.heading("n-grams: the effect of a longer n")
@@ -157,7 +165,7 @@ def _by_order(made: Page, growth: Growth, found: Sequence[RankedModel]) -> None:
     )
 
 
-def _how(made: Page, found: Sequence[RankedModel]) -> None:
+def _how(made: Page, found: Sequence[RankedModel[Row]]) -> None:
     made.heading("How it was measured")
     made.text(
         "Bits per byte code the bytes of the file itself: unknown words are spelled, unusual gaps coded. A "
@@ -167,7 +175,8 @@ def _how(made: Page, found: Sequence[RankedModel]) -> None:
     if any(row.curve for each in found for row in each.rows):
         made.text(
             "Networks had the same minutes each, with a tokenizer that was trained beforehand; a count model "
-            "takes the time it needs. The learning curves are of the text for choices, not of the new text."
+            "takes the time it needs. A size that was left open is chosen once per model, for all its seeds, "
+            "by the processor time of a few steps."
         )
     if any(each.first.parts for each in found):
         made.text(
@@ -181,16 +190,11 @@ def _how(made: Page, found: Sequence[RankedModel]) -> None:
         made.text(line, soft=True)
 
 
-def _test(found: Sequence[RankedModel]) -> str:
+def _test(found: Sequence[RankedModel[Row]]) -> str:
     blocks = len(found[0].first.blocks)
-    seeds = max(len(each.rows) for each in found)
-    over = (
-        f"and by Welch's t-test over {seeds} seeds; the larger p counts"
-        if seeds > 1
-        else "with one seed only, so variation between training runs is not included"
-    )
     return (
-        f"Each model was tested against the best by the signs of {blocks} differences, one for each block of "
-        f"the new text (paired permutation test), {over}. The values are Holm's, for all models at once; "
-        "from 0.05 on a model is called as good."
+        f"Each model is compared with the best on {blocks} blocks of the new text. Seeds are resampled, then "
+        "blocks, the same for both models (hierarchical bootstrap); interval and p follow Student's "
+        "distribution with Welch's degrees of freedom. The p values are Holm's, for all models at once; from "
+        f"{LEVEL} on there is no significant difference. Below {SEEDS} seeds nothing is decided."
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Generator
+from importlib import import_module
 from pathlib import Path
+from typing import Any, Protocol
 
 from nextword.comparison.entries import Entry
 from nextword.comparison.measure import measured
@@ -15,47 +17,79 @@ from nextword.comparison.tokenizers import with_file
 from nextword.core.errors import TrainingError
 from nextword.core.events import Done, Event, Note, Stage
 from nextword.runs import saved
+from nextword.runs.settings import RunSettings
 from nextword.store.writing import new_run
 from nextword.tasks.lm import Texts
 from nextword.training.budget.clock import Clock
+from nextword.training.budget.plan import Plans
 from nextword.training.fit import fit
 from nextword.training.order import Conditions
 
 _COMPILED = "compiled"  # a note with this word means that the time includes compilation
 
 
-def run_one(setup: Setup, entry: Entry, key: str) -> Generator[Event, None, Row]:
-    """Train one model and measure it; its run stays in the output folder."""
-    folder = setup.out / entry.label
+def run_one(setup: Setup, entry: Entry, key: str, plans: Plans) -> Generator[Event, None, Row]:
+    """Train one language model and measure it; its run stays in the output folder.
+
+    ``plans``: what was chosen for an earlier seed of the model; the first one fills them.
+    """
+    texts = Texts(setup.train, setup.tune if entry.is_neural else None)
+    seconds, note = yield from train_one(setup, entry, with_file(setup, entry), texts, plans)
+    if seconds is None:
+        return Row(entry.name, key, note=note)
+    yield Stage(f"{entry.name}: measure")
+    row = Row(entry.name, key, seed=entry.seed, train_seconds=seconds, run=entry.label, plan=plans.to_json())
+    return measured(setup, saved.load(setup.out / entry.label), row)
+
+
+class Limits(Protocol):
+    """Where runs go, and how long each may take."""
+
+    @property
+    def out(self) -> Path:
+        """Return the output folder."""
+        ...
+
+    @property
+    def minutes(self) -> float | None:
+        """Return the minutes for each model."""
+        ...
+
+
+def train_one(
+    limits: Limits, entry: Entry, settings: RunSettings, examples: Any, plans: Plans
+) -> Generator[Event, None, tuple[float | None, str]]:
+    """Train and save a model of any task; return the seconds that took, or None and the reason."""
     try:
-        seconds, cold = yield from _train(setup, entry, folder)
+        seconds, cold = yield from _train(limits, entry, settings, examples, plans)
+        if seconds is not None and cold and not entry.is_neural:
+            yield Note(f"{entry.name} is trained again, because its time included compilation")
+            again, _ = yield from _train(limits, entry, settings, examples, plans)
+            seconds = min(seconds, again or seconds)
     except TrainingError as error:  # the other models continue
         yield Note(f"{entry.label}: {error}")
-        return Row(entry.name, key, note=str(error))
-    if seconds is not None and cold and not entry.is_neural:
-        yield Note(f"{entry.name} is trained again, because its time included compilation")
-        again, _ = yield from _train(setup, entry, folder)
-        seconds = min(seconds, again or seconds)
+        return None, str(error)
     if seconds is None:
-        return Row(entry.name, key, note=f"stopped after {setup.minutes:g} minutes")
-    yield Stage(f"{entry.name}: measure")
-    seed = entry.settings.train.seed if entry.is_neural else None
-    row = Row(entry.name, key, seed=seed, train_seconds=round(seconds, 3), run=entry.label)
-    return measured(setup, saved.load(folder), row)
+        return None, f"stopped after {limits.minutes:g} minutes"
+    return round(seconds, 3), ""
 
 
-def _train(setup: Setup, entry: Entry, folder: Path) -> Generator[Event, None, tuple[float | None, bool]]:
+def _train(
+    limits: Limits, entry: Entry, settings: RunSettings, examples: Any, plans: Plans
+) -> Generator[Event, None, tuple[float | None, bool]]:
     """Train and save; return the seconds (None: out of time) and whether something was compiled.
 
     A network keeps to its minutes itself; for a count model they are a limit.
     """
+    if entry.is_neural:
+        import_module("nextword.training.loop")  # and torch: loading it is nobody's training
     began, cold = time.perf_counter(), False
-    tune = setup.tune if entry.is_neural else None
-    conditions = Conditions(Clock.minutes(setup.minutes), whole=True) if entry.is_neural else None
-    limit = math.inf if setup.minutes is None or entry.is_neural else setup.minutes * 60
+    clock = Clock.minutes(limits.minutes)
+    conditions = Conditions(clock, whole=True, plans=plans) if entry.is_neural else None
+    limit = math.inf if limits.minutes is None or entry.is_neural else limits.minutes * 60
     try:
-        with new_run(folder, overwrite=True) as new:
-            for event in fit(with_file(setup, entry), Texts(setup.train, tune), new, conditions):
+        with new_run(limits.out / entry.label, overwrite=True) as new:
+            for event in fit(settings, examples, new, conditions):
                 if time.perf_counter() - began > limit:
                     raise _TimeOver
                 if isinstance(event, Done):

@@ -81,7 +81,7 @@ def set_up(
     sizes = np.array([len(line) + 1 for line in lines(held)] or [1])
     blocks = spans.cut(sizes)
     return Setup(
-        found, train, tune, held, named, apart, digest, _folder(out, named[0]), minutes,
+        found, train, tune, held, named, apart, digest, folder_of(out, named[0]), minutes,
         blocks=blocks, block_bytes=np.bincount(blocks, weights=sizes),
     )  # fmt: skip
 
@@ -117,7 +117,7 @@ def lines(source: Source) -> Iterator[bytes]:
     yield from cutter.flush()
 
 
-def _folder(out: str | os.PathLike[str] | None, data: str) -> Path:
+def folder_of(out: str | os.PathLike[str] | None, data: str) -> Path:
     """Return ``compare/DATA`` unless a folder is named, so that the same command finds its results again."""
     if out is not None:
         return Path(out)

@@ -215,6 +215,26 @@ class Prediction:
     values: Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class Division:
+    """Examples for `compare`: some to train on, others to measure every model on."""
+
+    train: Any  # as `Task.examples` returns them
+    held: Any  # what `Task.scores` measures
+    digest: str  # SHA-256 of all of them: a comparison resumes only on the same
+    about: str  # how they were divided, as in "trained on 90 lines of x.tsv, measured on 10"
+    samples: Sequence[tuple[str, str]] = ()  # some that are measured: as `predict` reads them, and the answer
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What was measured of a run, and how it did on each example."""
+
+    values: Mapping[str, float | None]  # by name, as in ``eval --json``; `Task.decides` is among them
+    each: Sequence[float]  # one number for each example, in the direction of `Task.higher`
+    of: str = ""  # the measure that is their mean, where that is not the one that decides
+
+
 @runtime_checkable
 class Task(Protocol):
     """One task: ``TASK`` in its module."""
@@ -330,3 +350,15 @@ class Task(Protocol):
     def predictor(self, run: Any) -> Predictor:
         """Return what `predict` calls."""
         ...
+
+    def compared(self, minutes: float | None) -> Sequence[str]:
+        """Return the models that `compare` takes where none is named; none: every family of the task."""
+        return ()
+
+    def divide(self, files: Sequence[str], valid: Sequence[str], settings: RunSettings) -> Division:
+        """Divide examples for `compare`: ``valid`` is measured, or a part of the files; for all models."""
+        raise ConfigError(f"the task '{self.name}' does not say how its examples are divided for compare")
+
+    def scores(self, run: Any, held: Any) -> Scores:
+        """Measure a run on the examples that `divide` held out."""
+        raise ConfigError(f"the task '{self.name}' does not measure examples one by one for compare")

@@ -19,6 +19,7 @@ from nextword.store.names import resolve
 from nextword.store.reading import open_run
 from nextword.system.signals import Stop
 from nextword.training.budget.clock import Clock
+from nextword.training.budget.plan import Plans
 from nextword.training.distributed.ranks import Ranks
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Conditions:
     whole: bool = False  # read all examples, however little time there is
     checkpointer: Checkpointer | None = None  # writes checkpoints and resumes from one
     ranks: Ranks = field(default_factory=Ranks)  # the processes that train together
+    plans: Plans = field(default_factory=Plans)  # sizes chosen for the minutes, here or for an earlier seed
 
     def preparation(self, scratch: Path | None = None) -> Preparation:
         """Return how examples are prepared; a resumed training run reads as much text as it did at first."""

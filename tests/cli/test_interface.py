@@ -22,7 +22,7 @@ COMMANDS = {
         "--seed", "--samples", "--set",
     },
     "predict": set(),
-    "compare": {"--models", "--valid", "--tokenizer", "--minutes", "--seeds", "--set", "--out"},
+    "compare": {"--task", "--models", "--valid", "--tokenizer", "--minutes", "--seeds", "--set", "--out"},
     "lab": {"--run", "--out"},
     "inspect": {
         "--what", "--text", "--against", "--layer", "--head", "--unit", "--set-gate", "--out", "--set",

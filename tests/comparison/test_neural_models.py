@@ -13,6 +13,8 @@ from nextword.comparison.progress import RunPace
 from nextword.comparison.setup import set_up
 from nextword.core.events import Stage
 from nextword.runs import saved
+from nextword.runs.settings import changed
+from nextword.training.budget import calibrate
 
 pytest.importorskip("torch")
 
@@ -63,7 +65,7 @@ def test_networks_have_curves_speeds_and_parameters(finished):
 
 def test_a_mixture_is_no_worse_than_its_parts_and_says_its_weights(finished):
     by_name = {each.name: each for each in finished[2].models}
-    assert by_name["mixture"].bits <= by_name["ngram"].bits + 0.01
+    assert by_name["mixture"].value <= by_name["ngram"].value + 0.01
     assert "ngram" in by_name["mixture"].note
     assert by_name["mixture"].first.train_seconds >= by_name["ngram"].first.train_seconds
 
@@ -133,3 +135,31 @@ def test_a_network_that_learns_nothing_does_not_stop_the_others(tmp_path):
     assert failed.note
     assert not failed.ranks
     assert "rnn: " in str(found)
+
+
+def test_every_seed_has_the_plan_of_the_first_also_after_a_resume(tmp_path, monkeypatch):
+    text = write(tmp_path / "text.txt", 200)
+    sizes = iter([8, 16, 24, 32])  # what a new calibration would choose: another size each time
+
+    def choose(candidates, prepared, conditions, allowance):
+        first = next(iter(candidates))
+        first.settings = changed(first.settings, {"model.hidden": next(sizes)})
+        return first
+
+    monkeypatch.setattr(calibrate, "_choose", choose)
+    few = {name: value for name, value in SMALL.items() if name not in ("model.hidden", "model.order")}
+
+    def compared(seeds):
+        setup = set_up([text], ["lstm"], sets=few, out=tmp_path / "out", minutes=2.0, seeds=seeds)
+        return result(setup)
+
+    found, _ = compared(2)
+    again, told = compared(3)
+    assert any("the one made before for lstm" in note for note in notes_of(told))
+    assert [row.run for row in found.rows + again.rows].count("lstm-seed2") == 1
+    assert {row.numbers for row in again.rows} == {found.rows[0].numbers}
+    hidden = {saved.load(tmp_path / "out" / row.run).settings.model.hidden for row in again.rows}
+    assert hidden == {8}
+    assert "planned once for its 3 seeds" in str(again)
+    assert "planned once for its 3 seeds" in again.report.read_text()
+    assert again.to_json()["models"][0]["plan"]["lstm"]["settings"]["model.hidden"] == 8

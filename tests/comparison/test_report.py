@@ -9,10 +9,23 @@ from nextword.comparison.report import page
 
 def test_the_page_has_every_picture_and_escapes_every_word(found):
     text = page(found, None, "trained on x").html()
-    for part in ("How they learn", "What it costs", "The same sentences", "Generated texts", "Welch"):
+    for part in (
+        "How they learn",
+        "What it costs",
+        "The same sentences",
+        "Generated texts",
+        "Welch",
+        "detectable",
+    ):
         assert part in text
     assert "&lt;b&gt;" in text
     assert "世界" in text
     assert "<i>" not in text
     assert not re.search(r"(src|href)\s*=|url\(|@import|<script", text)
     assert "0.30 ngram + 0.70 lstm." in text
+
+
+def test_the_texts_of_curves_and_table_are_named(found):
+    text = page(found, None, "trained on x").html()
+    assert text.count("Lines are of the text for choices") == 2
+    assert "Bits per byte and perplexity are of the new text" in text

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nextword.evaluation.significance import against, holm, interval, sign_flips, spread, student, welch
+from nextword.evaluation.significance import (
+    SEEDS,
+    against,
+    holm,
+    sign_flips,
+    spread,
+    student,
+    student_quantile,
+    welch,
+)
 
 
 @settings(max_examples=40, deadline=None)
@@ -71,12 +80,78 @@ def test_holm_by_hand():
     assert holm([]) == []
 
 
-def test_the_interval_holds_the_difference_and_narrows_with_more_text():
+def simulated(rng, behind, seeds, between_seeds, blocks=40):
+    """Two models on one text: what blocks cost differs, and so does every seed."""
+    sizes = rng.uniform(50, 150, blocks)
+    text, apart = rng.normal(2, 0.3, blocks), rng.normal(0, 0.05, blocks)
+    models = []
+    for mean in (text + apart + behind, text):
+        shifts = rng.normal(0, between_seeds, (seeds, 1)) if seeds > 1 else np.zeros((1, 1))
+        models.append(sizes * (mean + shifts + rng.normal(0, 0.02, (len(shifts), blocks))))
+    return against(*models, sizes, rounds=300)
+
+
+@pytest.mark.parametrize(("seeds", "between_seeds"), [(1, 0.0), (SEEDS, 0.03), (SEEDS, 0.3), (6, 0.1)])
+def test_intervals_hold_the_truth_as_often_as_they_say(seeds, between_seeds):
+    rng = np.random.default_rng(5)
+    found = [simulated(rng, 0.1, seeds, between_seeds) for _ in range(300)]
+    covered = np.mean([test.low <= 0.1 <= test.high for test in found])
+    assert covered >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 300)
+
+
+@pytest.mark.parametrize(("seeds", "between_seeds"), [(1, 0.0), (SEEDS, 0.03), (SEEDS, 0.3)])
+def test_equal_models_are_rarely_told_apart(seeds, between_seeds):
+    rng = np.random.default_rng(6)
+    values = [simulated(rng, 0.0, seeds, between_seeds).p for _ in range(300)]
+    assert np.mean(np.array(values) < 0.05) <= 0.05 + 3 * math.sqrt(0.95 * 0.05 / 300)
+    assert min(values) < 0.2  # and yet it can tell
+
+
+@pytest.mark.parametrize(("seeds", "between_seeds"), [(1, 0.0), (SEEDS, 0.1), (8, 0.1)])
+def test_a_detectable_difference_is_found_about_as_often_as_it_says(seeds, between_seeds):
+    rng = np.random.default_rng(7)
+    typical = np.median([simulated(rng, 0.0, seeds, between_seeds).detectable for _ in range(50)])
+    found = [simulated(rng, float(typical), seeds, between_seeds).p < 0.05 for _ in range(150)]
+    assert 0.65 <= np.mean(found) <= 0.95
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 4), st.integers(1, 4), st.integers(2, 12), st.integers(0, 1000), st.floats(-3, 3),
+)  # fmt: skip
+def test_interval_p_and_difference_agree(seeds, other_seeds, blocks, seed, behind):
+    rng = np.random.default_rng(seed)
+    sizes = rng.uniform(1, 3, blocks)
+    found = against(
+        rng.normal(behind, 1, (seeds, blocks)), rng.normal(0, 1, (other_seeds, blocks)), sizes, rounds=50
+    )
+    assert found.low <= found.behind <= found.high
+    assert (found.p < 0.05) == (found.low > 0 or found.high < 0)
+    assert found.detectable > found.high - found.behind > 0
+
+
+def test_the_result_does_not_depend_on_the_call_and_narrows_with_more_text():
     rng = np.random.default_rng(0)
-    wide = interval(rng.normal(1, 1, 25), np.ones(25))
-    narrow = interval(rng.normal(1, 1, 400), np.ones(400))
-    assert wide[0] < 1 < wide[1]
-    assert narrow[1] - narrow[0] < (wide[1] - wide[0]) / 2
+    wide, narrow = (
+        against(rng.normal(1, 1, (1, blocks)), np.zeros((1, blocks)), np.ones(blocks)) for blocks in (25, 400)
+    )
+    assert narrow.high - narrow.low < (wide.high - wide.low) / 2
+    assert narrow.detectable < wide.detectable / 2
+    costs = rng.normal(1, 1, (3, 30))
+    assert against(costs, costs[:2], np.ones(30)) == against(costs, costs[:2], np.ones(30))
+
+
+def test_the_error_is_that_of_seeds_and_text():
+    # three seeds that differ by 1, blocks that differ by chance alone: the variance of a mean of three seeds
+    costs = np.array([[1.0] * 50, [2.0] * 50, [3.0] * 50])
+    found = against(costs, [[0.0] * 50], np.ones(50))
+    error = math.sqrt(1 / 3)
+    assert found.behind == pytest.approx(2)
+    assert found.high - found.behind == pytest.approx(student_quantile(0.975, 2) * error, rel=0.05)
+    # one seed, and blocks of 0 and 2: the variance of a mean of 50
+    found = against([[0.0, 2.0] * 25], [[0.0] * 50], np.ones(50))
+    error = math.sqrt(50 / 49 / 50)
+    assert found.high - found.behind == pytest.approx(student_quantile(0.975, 49) * error, rel=0.05)
 
 
 def test_a_difference_must_show_in_the_text_and_in_the_seeds():
@@ -87,14 +162,26 @@ def test_a_difference_must_show_in_the_text_and_in_the_seeds():
     worse = [row + 1 for row in better]
     found = against(worse, better, sizes)
     assert found.behind == pytest.approx(1 / 40)
-    assert found.low <= found.behind <= found.high
     assert found.p < 0.001
     # the same mean distance, but seeds that scatter as much
     lucky = [better[0] + shift for shift in (-3, 1, 5)]
-    found = against(lucky, better, sizes)
-    assert found.p_text < 0.001
-    assert found.p > 0.2
+    assert against(lucky[1:2], better, sizes).p < 0.001
+    assert against(lucky, better, sizes).p > 0.2
     assert against(better[:1], better[:1], sizes).p == 1.0
+    assert against(better[:1], better[:1], sizes).detectable == 0.0
+
+
+def test_one_block_tells_nothing():
+    found = against([[3.0]], [[1.0]], [1.0])
+    assert (found.behind, found.p, found.detectable) == (2.0, 1.0, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("share", "freedom", "t"),
+    [(0.975, 1, 12.706), (0.975, 2, 4.303), (0.975, 10, 2.228), (0.8, 4, 0.941), (0.975, 1e6, 1.960)],
+)
+def test_quantiles_are_those_of_the_tables(share, freedom, t):
+    assert student_quantile(share, freedom) == pytest.approx(t, rel=1e-3)
 
 
 def test_spread_is_the_standard_deviation_of_a_sample():

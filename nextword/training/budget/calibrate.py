@@ -3,10 +3,14 @@
 The task has already decided how much of the text is read and how many subwords there are. Then a few real
 steps of some sizes are timed, and the largest size is chosen that can still be trained on enough tokens per
 weight (`sizes.TOKENS_PER_WEIGHT`) in the time that is left. Settings that the user gave stay.
+
+Steps are timed by the processor, not by the clock, so that a size does not depend on what other programs do
+in those seconds; a note tells when they do much. A model that was planned before (`plan`) keeps its plan.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -15,13 +19,16 @@ from nextword.core.events import Event, Measure, Note, Stage
 from nextword.core.family import NetworkFamily, Rung
 from nextword.core.task import Prepared
 from nextword.runs.settings import RunSettings, with_open
+from nextword.system import threads
 from nextword.tasks import sizes
 from nextword.training.budget.clock import Clock
+from nextword.training.budget.plan import Plan
 from nextword.training.budget.trial import Trial, WeightCounts, count_weights, threads_worth_trying, try_steps
 from nextword.training.order import Conditions
 
 _SHARE = 0.08  # of the time, for trials
 _MOST = 8.0  # seconds of trials
+_BUSY = 0.25  # of the processors: where other programs use more, a note says so
 _FASTER = 0.95  # more threads are used only if a step then takes less than this share of the time
 
 
@@ -32,14 +39,42 @@ def calibrate(
     clock = conditions.clock
     if clock.seconds is None:
         return settings
+    earlier = conditions.plans.find(settings)
+    if earlier is not None:
+        yield Measure({"plan": {**earlier.figures, "made_before": True}})
+        yield Note(f"plan: the one made before for {settings.name}: {earlier.describe()}")
+        return earlier.applied(settings)
     yield Stage("time a few steps")
-    allowance = clock.used() + min(_MOST, _SHARE * clock.seconds)
+    began, others = clock.used(), threads.Others()
+    allowance = Allowance(min(_MOST, _SHARE * clock.seconds))
     chosen = _choose(
         (_candidate(settings, rung, prepared) for rung in _rungs(settings)), prepared, conditions, allowance
     )
-    settings = _finish(chosen, clock)
-    yield from _report(chosen, settings, clock)
-    return settings
+    planned = _finish(chosen, clock)
+    figures = _figures(chosen, clock)
+    conditions.plans.add(settings, Plan.made(settings, planned, figures))
+    if conditions.plans.are_shared:
+        clock.give_back(clock.used() - began)
+    yield from _report(chosen, planned, figures)
+    if not conditions.ranks.is_distributed:  # other ranks are not other programs
+        yield from _warn_if_busy(others.look())
+    return planned
+
+
+class Allowance:
+    """The time for trials: so much processor time, so that a busy machine tries as many sizes as an idle one.
+
+    By the clock it is at most twice as long.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._began = time.thread_time(), time.monotonic()
+
+    def left(self) -> float:
+        """Return the seconds left; may be negative."""
+        work, clock = time.thread_time() - self._began[0], time.monotonic() - self._began[1]
+        return min(self._seconds - work, 2 * self._seconds - clock)
 
 
 @dataclass
@@ -53,7 +88,7 @@ class Candidate:
 
     def tokens(self, seconds: float) -> float:
         """Return the tokens it can be trained on in this many seconds; 0 if there was no time to try."""
-        return 0.0 if self.trial is None else self.trial.tokens_per_second * max(0.0, seconds)
+        return 0.0 if self.trial is None else self.trial.speed * max(0.0, seconds)
 
     @property
     def epoch(self) -> int:
@@ -77,13 +112,13 @@ def _candidate(settings: RunSettings, rung: Rung, prepared: Prepared) -> Candida
 
 
 def _choose(
-    candidates: Iterator[Candidate], prepared: Prepared, conditions: Conditions, until: float
+    candidates: Iterator[Candidate], prepared: Prepared, conditions: Conditions, allowance: Allowance
 ) -> Candidate:
     """Climb from the smallest size while there is enough text to learn from and time to try."""
     clock = conditions.clock
     chosen: Candidate | None = None
     for candidate in candidates:
-        left = until - clock.used()
+        left = allowance.left()
         if chosen is not None and (left <= 0 or not _is_worth_trying(chosen, candidate, clock.left())):
             break
         candidate.settings = _with_batch_size(candidate, chosen, clock)
@@ -144,24 +179,43 @@ def _finish(chosen: Candidate, clock: Clock) -> RunSettings:
     return with_open(chosen.settings, {"model.dropout": sizes.dropout(epochs)})
 
 
-def _report(chosen: Candidate, settings: RunSettings, clock: Clock) -> Iterator[Event]:
+def _figures(chosen: Candidate, clock: Clock) -> dict[str, Any]:
+    """Return what is known of the chosen size."""
+    size = {
+        "size": chosen.rung.name or "as set",
+        "about": chosen.rung.about,
+        "parameters": chosen.weights.all,
+        "inner_parameters": chosen.weights.inner,
+    }
+    if chosen.trial is None:
+        return size
+    tokens = chosen.tokens(clock.left())
+    return size | {
+        "expected_tokens": round(tokens),
+        "expected_epochs": round(tokens / chosen.epoch, 2),
+        "trial_tokens_per_second": round(chosen.trial.speed, 1),
+    }
+
+
+def _report(chosen: Candidate, settings: RunSettings, figures: dict[str, Any]) -> Iterator[Event]:
     if chosen.trial is None:
         yield Note(
             f"the time is up before any size could be tried; using {settings.family} {chosen.rung.about}"
         )
         return
-    tokens = chosen.tokens(clock.left())
-    figures = {
-        "size": chosen.rung.name or "as set",
-        "parameters": chosen.weights.all,
-        "inner_parameters": chosen.weights.inner,
-        "expected_tokens": round(tokens),
-        "expected_epochs": round(tokens / chosen.epoch, 2),
-        "trial_tokens_per_second": round(chosen.trial.tokens_per_second, 1),
-    }
     yield Measure({"plan": figures})
-    speed = f"{chosen.trial.tokens_per_second:,.0f} per second"
     yield Note(
         f"plan: {settings.family} {chosen.rung.about}, {chosen.weights.all:,} parameters; about "
-        f"{tokens:,.0f} tokens at {speed}, {figures['expected_epochs']:g} epochs"
+        f"{figures['expected_tokens']:,} tokens at {chosen.trial.speed:,.0f} per second, "
+        f"{figures['expected_epochs']:g} epochs"
     )
+
+
+def _warn_if_busy(used: float) -> Iterator[Event]:
+    """Note that other programs used the processors while steps were timed."""
+    allowed = threads.allowed()
+    if used > _BUSY * allowed:
+        yield Note(
+            f"the machine is busy: other programs used {used:.1f} of {allowed} processors while steps were "
+            "timed; the size was chosen by processor time, and training may read fewer tokens than planned"
+        )

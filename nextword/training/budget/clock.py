@@ -42,6 +42,10 @@ class Clock:
         """Return the seconds since the command began."""
         return time.monotonic() - self.began
 
+    def give_back(self, seconds: float) -> None:
+        """Count seconds as not used: they went into work that is not this command's alone."""
+        self.began += seconds
+
     def reserved(self) -> float:
         """Return the seconds reserved for the end."""
         return sum(self._reserved.values())

@@ -20,7 +20,7 @@ from nextword.core.errors import DamagedError, DataError
 from nextword.core.events import Done, Event, Stage
 from nextword.core.family import Cost, Rung
 from nextword.core.settings import Settings, TrainSettings
-from nextword.core.task import Loss, Measurement, Prediction, Task
+from nextword.core.task import Division, Loss, Measurement, Prediction, Scores, Task
 from nextword.data.batches.batch import Rows
 from nextword.data.encode import DataFacts
 
@@ -45,6 +45,12 @@ class Lines:
     @property
     def size(self) -> int:
         return sum(map(len, self.texts))
+
+    def part(self, number: int) -> Lines:
+        """Return the first three quarters of the lines (0), or the rest (1)."""
+        cut = 3 * len(self.texts) // 4
+        lines = slice(0, cut) if number == 0 else slice(cut, None)
+        return Lines(self.name, self.texts[lines], self.labels[lines])
 
 
 @dataclass(frozen=True)
@@ -248,6 +254,24 @@ class Sorting(Task):
 
     def predictor(self, run: Any) -> Sorter:
         return Sorter(run)
+
+    def divide(self, files: Sequence[str], valid: Sequence[str], settings: Any) -> Division:
+        train = [read(name) for name in files]
+        held = [read(name) for name in valid] or [each.part(1) for each in train]
+        train = train if valid else [each.part(0) for each in train]
+        every = [pair for each in (*train, *held) for pair in zip(each.texts, each.labels, strict=True)]
+        return Division(
+            train, held, hashlib.sha256(repr(every).encode()).hexdigest(),
+            f"trained on {sum(len(each.texts) for each in train)} lines, measured on "
+            f"{sum(len(each.texts) for each in held)}",
+            [pair for each in held for pair in zip(each.texts, each.labels, strict=True)][:3],
+        )  # fmt: skip
+
+    def scores(self, run: Any, held: list[Lines]) -> Scores:
+        texts = [text for each in held for text in each.texts]
+        labels_B = np.array([run.vocabulary.index(label) for each in held for label in each.labels])
+        right_B = run.model.scores(counted(texts, labels_B).letters_BL).argmax(axis=1) == labels_B
+        return Scores({"lines": len(texts), "accuracy": float(right_B.mean())}, right_B.tolist())
 
 
 @dataclass

@@ -6,9 +6,13 @@ from event_streams import notes_of, until_return
 from nextword.data.encode import encode
 from nextword.models.ladders import LADDERS
 from nextword.runs.settings import plan
+from nextword.system import threads
 from nextword.tasks.lm import PreparedText
+from nextword.training.budget import calibrate as calibration
+from nextword.training.budget import clock as clocks
 from nextword.training.budget.calibrate import calibrate
 from nextword.training.budget.clock import Clock
+from nextword.training.budget.plan import Plan, Plans
 from nextword.training.order import Conditions
 
 
@@ -30,3 +34,46 @@ def test_no_step_is_tried_when_the_time_is_over(meetings):
     chosen, told = until_return(calibrate(settings, PreparedText(text), Conditions(Clock(1e-3))))
     assert chosen.model.hidden == LADDERS["lstm"][0].settings["model.hidden"]
     assert any("the time is up" in note for note in notes_of(told))
+
+
+def test_a_plan_made_before_is_used_and_no_step_is_tried(meetings, monkeypatch):
+    settings = plan("lstm", tokenizer="characters")
+    text, _ = until_return(encode(meetings, settings.text, settings.data))
+    made = Plan({"model.hidden": 48, "train.threads": 1}, {"about": "small", "parameters": 7})
+    conditions = Conditions(Clock(60.0), plans=Plans.from_json(Plans({"lstm": made}).to_json()))
+    monkeypatch.setattr(calibration, "try_steps", None)
+    chosen, told = until_return(calibrate(settings, PreparedText(text), conditions))
+    assert (chosen.model.hidden, chosen.train.threads) == (48, 1)
+    assert chosen.text == settings.text
+    assert notes_of(told) == ["plan: the one made before for lstm: small, 7 parameters"]
+
+
+def test_what_was_chosen_is_kept_as_a_plan(meetings):
+    settings = plan("lstm", tokenizer="characters", sets={"train.rate": 0.003})
+    text, _ = until_return(encode(meetings, settings.text, settings.data))
+    conditions = Conditions(Clock(1e-3))
+    chosen, _ = until_return(calibrate(settings, PreparedText(text), conditions))
+    found = conditions.plans.find(settings)
+    assert found.applied(settings).to_toml() == chosen.to_toml()
+    assert "train.rate" not in found.settings
+    assert found.figures["parameters"] > 0
+
+
+@pytest.mark.parametrize("are_shared", [False, True])
+def test_a_plan_for_several_seeds_costs_none_of_them_time(meetings, monkeypatch, are_shared):
+    settings = plan("lstm", tokenizer="characters")
+    text, _ = until_return(encode(meetings, settings.text, settings.data))
+    now = iter(range(0, 100_000, 10))  # every look at the clock takes ten seconds
+    monkeypatch.setattr(clocks.time, "monotonic", lambda: float(next(now)))
+    conditions = Conditions(Clock(1.0), plans=Plans(are_shared=are_shared))
+    until_return(calibrate(settings, PreparedText(text), conditions))
+    assert (conditions.clock.used() <= 30) == are_shared
+
+
+@pytest.mark.parametrize(("used", "is_told"), [(0.0, False), (0.9, True)])
+def test_a_busy_machine_is_told(meetings, monkeypatch, used, is_told):
+    settings = plan("lstm-nano", tokenizer="characters", sets={"train.threads": 1, "train.length": 16})
+    text, _ = until_return(encode(meetings, settings.text, settings.data))
+    monkeypatch.setattr(threads.Others, "look", lambda self: used * threads.allowed())
+    _, told = until_return(calibrate(settings, PreparedText(text), Conditions(Clock(5.0))))
+    assert any("the machine is busy" in note for note in notes_of(told)) == is_told

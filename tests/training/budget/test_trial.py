@@ -1,5 +1,7 @@
 """Trials: weights are counted and steps timed, and nothing is kept."""
 
+import time
+
 import numpy as np
 import pytest
 from event_streams import until_return
@@ -12,6 +14,7 @@ from nextword.tasks.lm import PreparedText
 from nextword.text.words import WordTokenizer
 from nextword.training.budget.trial import count_weights, try_steps
 from nextword.training.order import Conditions
+from nextword.training.update import Learner
 
 
 def test_every_rung_is_larger_than_the_one_below_and_is_a_preset():
@@ -42,3 +45,19 @@ def test_a_trial_times_steps_and_keeps_nothing(meetings):
     assert trial.tokens_per_second > 0
     assert trial.epoch == text.facts.tokens
     assert np.isclose(trial.tokens_per_second * trial.seconds_per_step, trial.tokens_per_step)
+
+
+def test_waiting_is_no_work(meetings, monkeypatch):
+    settings = plan("lstm-nano", tokenizer="characters", sets={"train.threads": 1, "train.length": 16})
+    text, _ = until_return(encode(meetings, settings.text, settings.data))
+    update = Learner.update
+
+    def interrupted(*args):  # as by another program that has the processor
+        time.sleep(0.2)
+        return update(*args)
+
+    monkeypatch.setattr(Learner, "update", interrupted)
+    trial = try_steps(settings, PreparedText(text), Conditions(), 0.5)
+    assert trial.seconds_per_step >= 0.2
+    assert trial.work_per_step <= trial.seconds_per_step - 0.19
+    assert trial.speed > trial.tokens_per_second
