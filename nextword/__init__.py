@@ -41,6 +41,7 @@ _PUBLIC = {
     "list_data": "nextword.api.data",
     "load": "nextword.api.run",
     "mix": "nextword.api.mix",
+    "next": "nextword.api.next",
     "predict": "nextword.api.predict",
     "rescore": "nextword.api.rescore",
     "score": "nextword.api.score",
@@ -70,6 +71,7 @@ __all__ = [
     "list_data",
     "load",
     "mix",
+    "next",
     "predict",
     "rescore",
     "score",
@@ -91,6 +93,7 @@ if TYPE_CHECKING:
     from nextword.api.inspect import inspect
     from nextword.api.lab import lab
     from nextword.api.mix import mix
+    from nextword.api.next import next  # noqa: A004
     from nextword.api.predict import predict
     from nextword.api.rescore import rescore
     from nextword.api.results import Next, Score, Text, Token

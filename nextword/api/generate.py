@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from nextword.api.opened import Name, Opened, language_model
@@ -11,7 +13,9 @@ from nextword.core import catalog, config
 from nextword.decode.generate import Generated, collect
 from nextword.decode.generate import generate as tokens_of
 from nextword.decode.settings import DecodeSettings
+from nextword.text.unknown import unknown_note
 
+__all__ = ["Ending", "as_json", "generate", "opened", "settings", "stream", "unknown_note", "why_stopped"]
 _GROUP = "generate"
 
 
@@ -31,18 +35,53 @@ def generate(run: Opened | Name, prompt: str = "", **asked: Any) -> Text | list[
     return texts[0] if len(texts) == 1 else texts
 
 
-def stream(run: Opened | Name, prompt: str, chosen: DecodeSettings) -> Iterator[str]:
-    """Yield prompt and continuation as they are generated, each text followed by a newline."""
+@dataclass(frozen=True)
+class Ending:
+    """Why a text ended (``end``, ``length`` or ``stop``), and after how many tokens."""
+
+    reason: str
+    tokens: int
+
+
+def stream(run: Opened | Name, prompt: str, chosen: DecodeSettings) -> Generator[str, None, list[Ending]]:
+    """Yield prompt and continuation as they are generated, each text followed by a newline.
+
+    The generator returns how each text ended.
+    """
+    tokens, endings = _tokens(run, prompt, chosen), []
     if (
         chosen.samples > 1 or chosen.n_best > 1 or chosen.decode == "beam"
     ):  # rows come interleaved: wait for each
-        for found in collect(_tokens(run, prompt, chosen)):
+        for found in collect(tokens):
+            endings.append(Ending(found.reason, len(found.ids)))
             yield prompt + found.text + "\n"
-        return
-    yield prompt
-    for token in _tokens(run, prompt, chosen):
+        return endings
+    yield prompt  # the run has been opened by now
+    count, reason = 0, ""
+    for token in tokens:
+        count, reason = count + 1, token.reason
         yield token.text
     yield "\n"
+    return [Ending(reason, count)]
+
+
+def why_stopped(endings: Sequence[Ending], unit: str, chosen: DecodeSettings) -> str:
+    """Say in one sentence why the texts ended; ``unit``: what END ends."""
+    if len(endings) == 1 and endings[0] == Ending("end", 1):
+        return (
+            f"stopped: the model ended the {unit} right after the prompt; --set min_tokens=10 makes it go on"
+        )
+    said = {
+        "end": f"the model ended the {unit} (END)",
+        "length": f"{chosen.max_tokens:,} tokens were generated (--max-tokens)",
+        "stop": f"a stop text came ({', '.join(map(repr, chosen.stop))})",
+    }
+    reasons = Counter(each.reason for each in endings)
+    if len(reasons) == 1:
+        return f"stopped: {said[endings[0].reason]}"
+    return "stopped: " + "; ".join(
+        f"{count} of {len(endings)}: {said[each]}" for each, count in reasons.items()
+    )
 
 
 def as_json(run: Opened | Name, prompt: str, chosen: DecodeSettings) -> dict[str, Any]:
@@ -52,8 +91,13 @@ def as_json(run: Opened | Name, prompt: str, chosen: DecodeSettings) -> dict[str
     return {"prompt": prompt, "decode": chosen.decode, "seed": _seed(chosen), "texts": rows}
 
 
+def opened(run: Opened | Name) -> Opened:
+    """Open a run that can generate."""
+    return language_model(run, forward=True)
+
+
 def _tokens(run: Opened | Name, prompt: str, chosen: DecodeSettings) -> Iterator[Any]:
-    found = language_model(run, forward=True)
+    found = opened(run)
     ids = [int(i) for i in found.tokenizer.encode(prompt)]
     return tokens_of(found.model, [ids], chosen, found.tokenizer)
 

@@ -30,12 +30,13 @@ class Run(Opened):
         """Measure how well the model predicts a text; `evaluate` takes files."""
         return score.score(self, text)
 
-    def next(self, context: str = "", top: int | None = None) -> Next:
+    def next(self, context: str = "", top: int | None = None, words: bool = False) -> Next:
         """Predict what comes next: pairs (text, probability), END as ``</s>``; ``top=None``: every token.
 
         An empty context is the beginning of a sequence. START is left out, since it never comes next.
+        ``words=True``: whole words instead of tokens, as `nextword.next` finds them.
         """
-        return prediction.next_tokens(self, context, top)
+        return prediction.next(self, context, top, words)
 
     def generate(self, prompt: str = "", **settings: Any) -> Text | list[Text]:
         """Continue the prompt; return a list if ``samples`` or ``n_best`` ask for several texts.

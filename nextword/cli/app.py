@@ -21,6 +21,7 @@ from nextword.cli import (
     inspect,
     lab,
     mix,
+    next,  # noqa: A004
     predict,
     presets,
     rescore,
@@ -67,6 +68,7 @@ app.command("rescore")(rescore.rescore)
 app.command("compress")(compress.compress)
 app.command("decompress")(decompress.decompress)
 app.command("mix")(mix.mix)
+app.command("next")(next.next_)
 app.command("generate")(generate.generate)
 app.command("predict")(predict.predict)
 app.command("compare")(compare.compare)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,24 +22,39 @@ class Decode(StrEnum):
 
 def generate(
     run: RunName,
-    prompt: Annotated[str, typer.Option(metavar="TEXT", help="The text to continue.")] = "",
-    max_tokens: Annotated[int | None, typer.Option(metavar="N", help="The most tokens to generate.")] = None,
+    prompt: Annotated[
+        str, typer.Option(metavar="TEXT", help="The text to continue.", show_default="the beginning")
+    ] = "",
+    max_tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="The most tokens to generate.", show_default="100")
+    ] = None,
     decode: Annotated[Decode, typer.Option(help="How tokens are chosen.")] = Decode.sample,
     beam_size: Annotated[
-        int | None, typer.Option(metavar="K", help="The beam size of --decode beam.")
+        int | None, typer.Option(metavar="K", help="The beam size of --decode beam.", show_default="4")
     ] = None,
     temperature: Annotated[
-        float | None, typer.Option(metavar="T", help="Below 1: more predictable; above: more random.")
+        float | None,
+        typer.Option(metavar="T", help="Below 1: more predictable; above: more random.", show_default="1.0"),
     ] = None,
     top_k: Annotated[
-        int | None, typer.Option(metavar="K", help="Sample from the K most likely tokens.")
+        int | None,
+        typer.Option(metavar="K", help="Sample from the K most likely tokens.", show_default="0: all"),
     ] = None,
     top_p: Annotated[
         float | None,
-        typer.Option(metavar="P", help="Sample from the most likely tokens of total probability P."),
+        typer.Option(
+            metavar="P",
+            help="Sample from the most likely tokens of total probability P.",
+            show_default="1.0",
+        ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="The same seed gives the same text.")] = None,
-    samples: Annotated[int | None, typer.Option(metavar="N", help="The number of texts.")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="The same seed gives the same text.", show_default="drawn at random"),
+    ] = None,
+    samples: Annotated[
+        int | None, typer.Option(metavar="N", help="The number of texts.", show_default="1")
+    ] = None,
     sets: Sets = None,
     debug: Debug = False,
     json: Json = False,
@@ -52,9 +68,21 @@ def generate(
     }  # fmt: skip
     given = {key: value for key, value in asked.items() if value is not None}
     settings = generating.settings(given, sets or ())
+    found = generating.opened(run)
+    if said := generating.unknown_note(found.tokenizer, prompt):
+        show.note(said)
+    endings: list[generating.Ending] = []
     if json:
-        show.as_json(generating.as_json(run, prompt, settings))
+        values = generating.as_json(found, prompt, settings)
+        endings += [generating.Ending(text["reason"], text["tokens"]) for text in values["texts"]]
+        show.as_json(values)
     else:
-        show.pieces(generating.stream(run, prompt, settings))
+        show.pieces(_kept(generating.stream(found, prompt, settings), endings))
+    show.note(generating.why_stopped(endings, found.tokenizer.unit, settings))
     if settings.decode == "sample" and seed is None:
         show.note(f"seed: {settings.seed}")
+
+
+def _kept(texts: Generator[str, None, list[Any]], endings: list[Any]) -> Iterator[str]:
+    """Pass on the text; keep how it ended."""
+    endings += yield from texts

@@ -260,6 +260,18 @@ class Tokenizer(Protocol):
 
 
 @runtime_checkable
+class PieceTokenizer(Tokenizer, Protocol):
+    """A tokenizer whose tokens are pieces of the text: their bytes, joined, are the text itself.
+
+    Those of `words` are not: between two of them there is whitespace that no token holds.
+    """
+
+    def data(self, index: int) -> bytes:
+        """Return the bytes of one token; special tokens have none."""
+        ...
+
+
+@runtime_checkable
 class Cached(Protocol):
     """A tokenizer that is slower than reading its ids from the cache."""
 

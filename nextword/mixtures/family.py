@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from nextword.core import catalog, config
@@ -19,7 +20,7 @@ from nextword.mixtures.members import Attached, Member, together
 from nextword.mixtures.memory import Kind, Part
 from nextword.mixtures.mixture import Mixture, MixtureSettings
 from nextword.store.manifest import Manifest
-from nextword.store.reading import RunFolder
+from nextword.store.reading import ABOUT, RunFolder
 from nextword.store.writing import NewRun
 
 _CONFIG, _TOKENIZER = "config.toml", "tokenizer.json"
@@ -75,6 +76,8 @@ class MixtureFamily:
         assert isinstance(model, SavedMixture)
         for number, part in enumerate(model.parts, start=1):
             for name in part.names:
+                if Path(name).name in ABOUT and not part.file(name).is_file():
+                    continue  # deleted: the part does not need it
                 target = folder.path / f"part-{number}" / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(part.file(name), target)

@@ -7,12 +7,13 @@ out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import START
+from nextword.core.contracts import START, PieceTokenizer
 from nextword.drawing.coloured import coloured
 from nextword.drawing.heat import Names, heat
 from nextword.drawing.page import Table
@@ -44,6 +45,22 @@ class EvidenceSource:
     discount: float | None  # what was subtracted from the count
     weight: float  # the product of the backoff weights of the longer contexts
     skipped: int  # contexts that were seen, but not with this token
+    is_adjusted: bool = False  # the counts are Kneser-Ney's: of the different tokens before the n-gram
+
+    def __str__(self) -> str:
+        if self.order == 1:
+            found = "1-gram: never seen after the words before it"
+        elif self.count is None or self.total is None:
+            found = f"{self.order}-gram: seen after '{self.context}'"
+        else:
+            found = f"{self.order}-gram: {self.count:,} of {self.total:,} times after '{self.context}'"
+        less = f", less a discount of {self.discount:.2f}" if self.discount else ""
+        back = (
+            f", backoff weight {self.weight:.2g} ({_contexts(self.skipped)} without it)"
+            if self.skipped
+            else ""
+        )
+        return f"{found}{less}{back}"
 
 
 class OfEvidence:
@@ -68,11 +85,33 @@ class OfEvidence:
         return _seen(subject, rows, found)
 
 
+def _contexts(count: int) -> str:
+    return f"{count} longer context{'s' if count > 1 else ''} seen"
+
+
 def sources(subject: Subject, rows: list[TokenRow]) -> list[list[EvidenceSource]]:
     """Find the source of every token of some rows that begin with START."""
     assert isinstance(subject.model, NgramModel)
     recounter = Recounter(subject.model, subject.facts.get("tokens"), subject.facts.get("settings"))
     return [_row(recounter, row) for row in rows]
+
+
+def sources_after(subject: Subject, read: Sequence[int], ids: Sequence[int]) -> list[EvidenceSource]:
+    """Find the source of every token that comes after a prompt, given as ids without START."""
+    assert isinstance(subject.model, NgramModel)
+    recounter = Recounter(subject.model, subject.facts.get("tokens"), subject.facts.get("settings"))
+    row = subject.row_of((START, *read, *ids))
+    model, found = recounter.model, []
+    state = model.score(row.ids_T[None, 1 : 1 + len(read)], np.array([len(read)]), model.start(1))[1]
+    for t in range(1 + len(read), len(row)):
+        source = _source(recounter, row, t, state)
+        if isinstance(subject.tokenizer, PieceTokenizer):  # pieces are read together, words apart
+            before = range(t + 1 - source.order, t)
+            context = "".join("<s>" if row.ids_T[i] == START else row.pieces[i] for i in before)
+            source = replace(source, context=context)
+        found.append(source)
+        state = model.score(row.ids_T[None, t : t + 1], np.array([1]), state)[1]
+    return found
 
 
 def _row(recounter: Recounter, row: TokenRow) -> list[EvidenceSource]:
@@ -98,8 +137,19 @@ def _source(recounter: Recounter, row: TokenRow, t: int, state: Any) -> Evidence
         if len(place):
             count, total, taken = _at(recounter.count(row.ids_T[t - length : t]), int(place[0]))
             context, kinds = " ".join(row.labels[t - length : t]), len(words_F)
+            is_adjusted = "kneser-ney" in model.smoothing and length + 1 < model.order
             return EvidenceSource(
-                row.labels[t], p, length + 1, context, count, total, kinds, taken, weight, skipped
+                row.labels[t],
+                p,
+                length + 1,
+                context,
+                count,
+                total,
+                kinds,
+                taken,
+                weight,
+                skipped,
+                is_adjusted,
             )
         weight, skipped = weight * gamma, skipped + 1
     count = recounter.frequency([word]) if model.smoothing in FREQUENCIES else None

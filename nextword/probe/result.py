@@ -78,8 +78,8 @@ class ProbeResult:
         return self.page().fragment()
 
 
-def page(found: Sequence[ProbeResult]) -> Page:
-    """Put all results on one page."""
+def page(found: Sequence[ProbeResult], left_out: Sequence[str] = ()) -> Page:
+    """Put all results on one page, and a sentence for each probe that had none."""
     made = Page(found[0].title if len(found) == 1 else f"The inside of {found[0].run}")
     for seen in found:
         if len(found) > 1:
@@ -92,14 +92,21 @@ def page(found: Sequence[ProbeResult]) -> Page:
             else:
                 made.heading(part.title)
                 made.picture(part.svg, part.caption, part.table)
+    for sentence in left_out:
+        made.text(sentence, soft=True)
     return made
 
 
-def save(found: Sequence[ProbeResult], path: str | os.PathLike[str]) -> tuple[Path, str]:
-    """Write what was seen by the ending of the path; also one sentence where something is missing in it."""
+def save(
+    found: Sequence[ProbeResult], path: str | os.PathLike[str], left_out: Sequence[str] = ()
+) -> tuple[Path, str]:
+    """Write what was seen by the ending of the path; also one sentence where something is missing in it.
+
+    ``left_out``: sentences about probes that saw nothing; a page shows them.
+    """
     ending = check_ending(path)
     if ending == ".html":
-        return page(found).save(path), ""
+        return page(found, left_out).save(path), ""
     if ending == ".json":
         values = [seen.to_json() for seen in found]
         text = json.dumps(values[0] if len(values) == 1 else values, ensure_ascii=False, allow_nan=False)

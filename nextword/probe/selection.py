@@ -78,5 +78,6 @@ def unfit(name: str, probe: Probe, subject: Subject) -> ConfigError:
 def check_layer(asked: int, layers: int, what: str = "layer") -> int:
     """Return the number of a layer or head, from 0; a ConfigError where there are fewer."""
     if asked > layers:
-        raise ConfigError(f"'{what}' is {asked}, and the model has {layers}; choose one from 1 to {layers}")
+        which = f"one from 1 to {layers}" if layers > 1 else "1"
+        raise ConfigError(f"'{what}' is {asked}, and the model has {layers}; choose {which}")
     return asked - 1

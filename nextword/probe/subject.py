@@ -92,6 +92,16 @@ class Subject:
             "unbounded": "unbounded n-gram model",
         }.get(self.kind, self.kind)  # fmt: skip
 
+    @property
+    def layers(self) -> int:
+        """How many layers its network has, or that of the first part that has one; 0: no such thing."""
+        for each in self.everything():
+            if each.kind == "recurrent":
+                return len(each.network.layers)
+            if each.kind == "transformer":
+                return len(each.network.stack.applied())
+        return 0
+
     def parts(self) -> list[Subject]:
         """Return the components of a mixture, or the network of a model with memories, as subjects."""
         if isinstance(self.model, Mixture):
@@ -135,6 +145,11 @@ class Subject:
                 "the text is empty, so there is nothing to look at; give at least one word with --text"
             )
         return found
+
+    def row_of(self, ids: Sequence[int]) -> TokenRow:
+        """Return ids as a row."""
+        ids_T = np.array(ids, dtype=np.int64)
+        return TokenRow(ids_T, self._pieces(ids_T))
 
     def row(self, tokens: int) -> TokenRow:
         """Return the longest row."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 from dataclasses import dataclass, field
@@ -15,12 +16,11 @@ from nextword.runs import facts as training
 from nextword.runs.card import card
 from nextword.runs.settings import RunSettings, from_toml
 from nextword.store.names import resolve
-from nextword.store.reading import RunFolder, open_run
+from nextword.store.reading import ABOUT, RunFolder, open_run
 from nextword.store.writing import NewRun
 
 CONFIG, METRICS, TRAINING, CARD = "config.toml", "metrics.jsonl", "training.json", "README.md"
-# Files that describe a run and do not affect what it computes.
-_ABOUT = (METRICS, TRAINING, CARD)
+_log = logging.getLogger("nextword")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,13 @@ def write(trained: Trained, folder: NewRun) -> None:
 
 def load(name: str | os.PathLike[str], verify: bool = False) -> Trained:
     """Load a saved run by its folder or name; ``verify`` checks every byte of it."""
-    return load_folder(open_run(resolve(name), verify=verify))
+    folder = open_run(resolve(name), verify=verify, about=ABOUT)
+    for file in folder.changed:
+        is_there = os.path.lexists(folder.path / file)
+        what = "was changed after it was written" if is_there else "is missing"
+        used = "" if Path(file).name == CARD else ", so what it said about the training is not known"
+        _log.warning(f"{folder.path / file} {what}; the model does not need it{used}")
+    return load_folder(folder)
 
 
 def load_folder(folder: RunFolder) -> Trained:
@@ -70,7 +76,8 @@ def load_folder(folder: RunFolder) -> Trained:
         raise DamagedError(f"{place}: {error}") from error
     model, vocabulary = settings.find_task().load(folder, settings)
     folder.ensure_unchanged()
-    facts = training.from_json(folder.read_json(TRAINING)) if TRAINING in folder else training.Facts()
+    has_facts = TRAINING in folder and TRAINING not in folder.changed
+    facts = training.from_json(folder.read_json(TRAINING)) if has_facts else training.Facts()
     return Trained(settings, model, vocabulary, facts, _metrics(folder), folder)
 
 
@@ -78,7 +85,7 @@ def fingerprint(folder: RunFolder) -> str:
     """Return the hash of what a run computes: two training runs with the same model have the same hash."""
     from nextword.store.manifest import Manifest
 
-    files = {name: record for name, record in folder.manifest.files.items() if Path(name).name not in _ABOUT}
+    files = {name: record for name, record in folder.manifest.files.items() if Path(name).name not in ABOUT}
     return Manifest(files, 0).fingerprint
 
 
@@ -89,7 +96,7 @@ def _finite(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _metrics(folder: RunFolder) -> list[dict[str, Any]]:
-    if METRICS not in folder:
+    if METRICS not in folder or METRICS in folder.changed:
         return []
     try:
         return [json.loads(line) for line in folder.read_text(METRICS).split("\n") if line]

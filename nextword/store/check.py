@@ -17,7 +17,7 @@ from nextword.core.sizes import show_size
 from nextword.store import replace
 from nextword.store.checkpoints import DAMAGED, LatestCheckpoint, find_last
 from nextword.store.manifest import MANIFEST
-from nextword.store.reading import open_run
+from nextword.store.reading import ABOUT, open_run
 from nextword.store.unfinished import FOLDER, checkpoints_in
 from nextword.system.atomic import TEMPORARY
 
@@ -56,9 +56,12 @@ def _is_run(folder: Path) -> bool:
 
 def _verified(run: Path, about: str) -> Finding:
     try:
-        folder = open_run(run, verify=True)
+        folder = open_run(run, verify=True, about=ABOUT)
     except RunError as error:
         return problem(about, str(error))
+    if folder.changed:
+        names = ", ".join(folder.changed)
+        return note(about, f"{names} changed or missing; the model is intact and does not need them")
     size = sum(record.size for record in folder.manifest.files.values())
     return ok(about, f"{len(folder.names)} files, {show_size(size)}, every SHA-256 matches")
 

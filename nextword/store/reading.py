@@ -1,7 +1,8 @@
 """A finished run folder: verified when it is opened.
 
 A flipped bit in an ordinary checkpoint loads silently. Here sizes and contents are verified on every load,
-and those of large memory-mapped arrays on request.
+and those of large memory-mapped arrays on request. Files that only describe a run may be edited or deleted: a
+run opens without them, and says so.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,8 @@ from nextword.store.manifest import MANIFEST, Manifest, check_file, is_hashed_on
 from nextword.store.unfinished import checkpoints_in
 from nextword.store.writing import real_path, translating
 
+# Files that describe a run and do not affect what it computes.
+ABOUT = ("README.md", "metrics.jsonl", "training.json")
 _READERS = 2
 
 
@@ -27,6 +31,7 @@ class RunFolder:
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path, self.manifest = path, manifest
+        self.changed: dict[str, str] = {}  # files about the run that are not as written, and what is wrong
         self._identity = _identity(path)
 
     @property
@@ -74,12 +79,20 @@ class RunFolder:
         except (ValueError, RecursionError) as error:
             raise DamagedError(f"{self.path / name} is not valid JSON; train the run again") from error
 
-    def verify(self, contents: bool = True) -> None:
-        """Verify every file: its size and SHA-256, that of large mapped arrays only with ``contents``."""
+    def verify(self, contents: bool = True, about: Collection[str] = ()) -> None:
+        """Verify every file: its size and SHA-256, that of large mapped arrays only with ``contents``.
+
+        ``about``: names of files that the run can do without. What is wrong with them is kept in ``changed``.
+        """
         records = self.manifest.files
-        large = [name for name, record in records.items() if record.large]
         for name, record in records.items():
-            check_file(self.path, name, record, contents=not record.large)
+            try:
+                check_file(self.path, name, record, contents=not record.large)
+            except RunError as error:
+                if Path(name).name not in about:
+                    raise
+                self.changed[name] = str(error)
+        large = [name for name, record in records.items() if record.large and name not in self.changed]
         hashed = [name for name in large if contents or is_hashed_on_opening(name, records[name])]
         if hashed:
             with ThreadPoolExecutor(_READERS) as pool:
@@ -92,8 +105,11 @@ class RunFolder:
             raise RunError(f"'{self.path}' was replaced by another process while being read; open it again")
 
 
-def open_run(path: str | os.PathLike[str], verify: bool = False) -> RunFolder:
-    """Open a finished run and verify it; the SHA-256 of large mapped arrays only with ``verify``."""
+def open_run(path: str | os.PathLike[str], verify: bool = False, about: Collection[str] = ()) -> RunFolder:
+    """Open a finished run and verify it; the SHA-256 of large mapped arrays only with ``verify``.
+
+    ``about``: files that it opens without, such as `ABOUT`; see `RunFolder.changed`.
+    """
     target = real_path(path)
     if not target.is_dir():
         _repair_or_explain(target)
@@ -102,7 +118,7 @@ def open_run(path: str | os.PathLike[str], verify: bool = False) -> RunFolder:
             f"'{target}' is an unfinished training run; resume it with the same command and --resume"
         )
     folder = RunFolder(target, read_manifest(target))
-    folder.verify(contents=verify)
+    folder.verify(contents=verify, about=about)
     return folder
 
 

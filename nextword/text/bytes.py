@@ -54,6 +54,10 @@ class ByteTokenizer:
         byte = index - FIRST_BYTE
         return chr(byte) if 32 <= byte < 127 and byte != ord("\\") else f"\\x{byte:02x}"
 
+    def data(self, index: int) -> bytes:
+        """Return the byte of an id; a special token has none."""
+        return _data(index)
+
     def decoder(self) -> Decoder:
         """Return an incremental decoder that never emits part of a character."""
         return ByteDecoder(_data)

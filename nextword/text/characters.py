@@ -91,6 +91,10 @@ class CharacterTokenizer:
         """Return the character of an id."""
         return self._text(index) if index >= FIRST_CHARACTER else SPECIALS[index]
 
+    def data(self, index: int) -> bytes:
+        """Return the UTF-8 bytes of a character, of U+FFFD for an unknown one; START and END have none."""
+        return b"" if index in (START, END) else self._text(index).encode("utf-8")
+
     def decoder(self) -> Decoder:
         """Return an incremental decoder."""
         return JoinedDecoder(self._text, "")

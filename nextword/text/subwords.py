@@ -108,6 +108,10 @@ class SubwordTokenizer:
             return SPECIALS[index]
         return self._data(index).decode("utf-8", "backslashreplace")
 
+    def data(self, index: int) -> bytes:
+        """Return the bytes of a subword; a special token has none."""
+        return self._data(index)
+
     def decoder(self) -> Decoder:
         """Return an incremental decoder that never emits part of a character."""
         return ByteDecoder(self._data)

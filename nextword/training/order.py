@@ -16,7 +16,7 @@ from nextword.core.task import Preparation, Task
 from nextword.runs import saved
 from nextword.runs.settings import RunSettings, from_toml, plan
 from nextword.store.names import resolve
-from nextword.store.reading import open_run
+from nextword.store.reading import ABOUT, open_run
 from nextword.system.signals import Stop
 from nextword.training.budget.clock import Clock
 from nextword.training.budget.plan import Plans
@@ -118,7 +118,7 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
 
 def _settings_from(name: str) -> RunSettings:
     """Return the settings of the ``--from`` run, which must have weights: a count model has none."""
-    folder = open_run(resolve(name))
+    folder = open_run(resolve(name), about=ABOUT)
     found = from_toml(folder.read_text(saved.CONFIG), str(folder.path / saved.CONFIG))
     if not isinstance(found.find_family(), NetworkFamily):
         raise ConfigError(

@@ -10,7 +10,7 @@ import nextword
 NAMES = {
     "Next", "NextwordError", "Run", "Score", "Text", "Token", "__version__", "check_data", "compare",
     "compress", "decompress", "doctor", "evaluate", "export", "filter", "generate", "import_", "inspect",
-    "lab", "list_data", "load", "mix", "predict", "rescore", "score", "train", "train_tokenizer",
+    "lab", "list_data", "load", "mix", "next", "predict", "rescore", "score", "train", "train_tokenizer",
 }  # fmt: skip
 
 

@@ -78,3 +78,38 @@ def test_a_run_is_inspected_from_python(saved_run):
     assert found.arrays["order_N"].tolist()[0] >= 2
     assert np.isfinite(found.arrays["p_N"]).all()
     assert package.inspect(saved_run, "beam", text="the", beam_size=2).what == "beam"
+
+
+@pytest.fixture(scope="module")
+def small_lstm(corpus, tmp_path_factory):
+    """A network with one layer, trained for a few steps."""
+    path = tmp_path_factory.mktemp("runs") / "small"
+    settings = {"train.steps": 3, "model.hidden": 8, "model.layers": 1}
+    package.train(corpus, model="lstm", tokenizer="characters", set=settings, out=path)
+    return path
+
+
+def test_probes_that_a_short_text_does_not_suit_are_left_out(nextword, small_lstm, tmp_path):
+    done = nextword("inspect", small_lstm, "--text", "the cat", "--out", tmp_path / "x.html")
+    assert done.code == 0
+    shown = [line.partition(":")[0] for line in done.out.strip().split("\n")]
+    assert {"gates", "surprise"} <= set(shown)
+    assert "linear" not in shown
+    sentence = "linear is left out: the text has 9 tokens, of which a linear probe needs 60 or more"
+    assert sentence in done.err
+    assert sentence in (tmp_path / "x.html").read_text()
+    alone = nextword("inspect", small_lstm, "--text", "the cat", "--what", "linear")
+    assert (alone.code, alone.out) == (1, "")
+
+
+@pytest.mark.parametrize("what", [[], ["--what", "gradients"], ["--what", "gates"]])
+def test_layer_that_is_not_there_is_an_error(nextword, small_lstm, what):
+    done = nextword("inspect", small_lstm, "--layer", 7, "--text", "the cat sat", *what)
+    assert done.code == 1
+    assert "'--layer' is 7, and the model has 1; choose 1" in done.err
+
+
+def test_count_model_has_no_layers(nextword, saved_run):
+    done = nextword("inspect", saved_run, "--layer", 1, "--text", "the cat sat")
+    assert done.code == 1
+    assert "has no layers; leave it out" in done.err

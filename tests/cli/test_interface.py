@@ -17,6 +17,7 @@ COMMANDS = {
     "compress": {"--out"},
     "decompress": {"--out"},
     "mix": {"--tune", "--out", "--cache", "--recent", "--neighbours", "--set", "--overwrite"},
+    "next": {"--against", "--top", "--tokens", "--why"},
     "generate": {
         "--prompt", "--max-tokens", "--decode", "--beam-size", "--temperature", "--top-k", "--top-p",
         "--seed", "--samples", "--set",

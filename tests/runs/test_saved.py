@@ -62,3 +62,35 @@ def test_only_the_owner_can_read_a_run_that_holds_its_text(model, mode, two_docu
     files = {path.stat().st_mode & 0o777 for path in (tmp_path / "r").rglob("*") if path.is_file()}
     assert files == {mode & 0o666}
     assert ("verbatim" in (tmp_path / "r" / "README.md").read_text()) == (mode == 0o700)
+
+
+@pytest.mark.parametrize("name", ["README.md", "metrics.jsonl", "training.json"])
+@pytest.mark.parametrize("how", ["edit", "delete"])
+def test_run_opens_without_the_files_that_only_describe_it(name, how, two_documents, tmp_path, caplog):
+    made = train_run(two_documents, plan("ngram"))
+    with new_run(tmp_path / "r") as folder:
+        saved.write(made, folder)
+    before = saved.load(tmp_path / "r")
+    assert caplog.messages == []
+    if how == "edit":
+        (tmp_path / "r" / name).write_text("my own notes")
+    else:
+        (tmp_path / "r" / name).unlink()
+    found = saved.load(tmp_path / "r", verify=True)
+    (message,) = caplog.messages
+    assert name in message
+    assert ("is missing" if how == "delete" else "was changed") in message
+    ids = np.array([[3, 4, 2]])
+    assert np.array_equal(found.model.score(ids, np.array([3]))[0], before.model.score(ids, np.array([3]))[0])
+    assert saved.fingerprint(found.folder) == saved.fingerprint(before.folder)
+
+
+@pytest.mark.parametrize("name", ["config.toml", "tokenizer.json"])
+def test_what_a_model_is_made_of_is_verified(name, two_documents, tmp_path):
+    made = train_run(two_documents, plan("ngram"))
+    with new_run(tmp_path / "r") as folder:
+        saved.write(made, folder)
+    with open(tmp_path / "r" / name, "a") as file:
+        file.write("\n")
+    with pytest.raises(DamagedError, match=name):
+        saved.load(tmp_path / "r")

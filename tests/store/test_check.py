@@ -118,3 +118,13 @@ def test_folder_of_runs_stands_for_the_runs_in_it(tmp_path):
     assert runs_in(tmp_path / "both") == [tmp_path / "both" / "a", tmp_path / "both" / "b"]
     assert runs_in(tmp_path / "both" / "a") == [tmp_path / "both" / "a"]
     assert runs_in(tmp_path / "both" / "report") == [tmp_path / "both" / "report"]
+
+
+def test_edited_description_is_a_note_and_not_a_problem(tmp_path):
+    with new_run(tmp_path / "r") as folder:
+        folder.write("config.toml", "x = 1\n")
+        folder.write("README.md", "about")
+    (tmp_path / "r" / "README.md").write_text("edited")
+    assert told(tmp_path / "r") == [
+        ("note", "README.md changed or missing; the model is intact and does not need them")
+    ]

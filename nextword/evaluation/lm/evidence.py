@@ -15,6 +15,7 @@ import numpy as np
 
 from nextword.core.contracts import START, Block, Carrier, LanguageModel, State, Tokenizer
 from nextword.mixtures.evidence import advance, explain
+from nextword.mixtures.evidence import read as read_tokens
 from nextword.mixtures.memory import Part, Witness
 
 SHOWN = 6  # tokens of context that are shown
@@ -101,11 +102,36 @@ def each_evidence(
                 state = model.carry(state) if resumes and isinstance(model, Carrier) else model.start(1)
                 continue
             parts = _named(explain(model, state, word, top), names)
-            said = tuple(_said(part, read, tokenizer) for part in parts)
-            total = math.fsum(each.share for each in said)
-            yield TokenEvidence(line, tokenizer.piece(word), total, said)
+            yield _token(line, word, parts, read, tokenizer)
             state = advance(model, word, state)
             read.append(word)
+
+
+def evidence_after(
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    prompt: Sequence[int],
+    ids: Sequence[int],
+    top: int = 5,
+    names: Sequence[str] = (),
+) -> list[TokenEvidence]:
+    """Return the evidence for tokens that may come after a prompt, given as ids without START."""
+    state, read, found = model.start(1), list(prompt), []
+    if read:
+        state = read_tokens(model, np.array([read]), np.array([len(read)]), state)
+    for word in ids:
+        parts = _named(explain(model, state, word, top), names)
+        found.append(_token(1, word, parts, read, tokenizer))
+        state = advance(model, word, state)
+        read.append(word)
+    return found
+
+
+def _token(
+    line: int, word: int, parts: list[tuple[str, Part]], read: list[int], tokenizer: Tokenizer
+) -> TokenEvidence:
+    said = tuple(_said(part, read, tokenizer) for part in parts)
+    return TokenEvidence(line, tokenizer.piece(word), math.fsum(each.share for each in said), said)
 
 
 def _named(parts: Sequence[Part], names: Sequence[str]) -> list[tuple[str, Part]]:

@@ -1,0 +1,82 @@
+"""Tokens as pieces of words: which begin a new word, which continue one, which end one inside them.
+
+A word is what stands between ASCII whitespace, as for the tokenizer ``words``, so that the words of a model
+over characters and those of a model over subwords are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nextword.core.contracts import END, PieceTokenizer
+
+SPACES = b" \t\n\r\v\f"
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+class Spelling(NamedTuple):
+    """A word as far as it is spelled; ``begun`` is False while only whitespace was read."""
+
+    word: bytes = b""
+    begun: bool = False
+    done: bool = False  # whitespace came after it
+
+
+class Pieces:
+    """The bytes of every token of a vocabulary."""
+
+    def __init__(self, tokenizer: PieceTokenizer) -> None:
+        self.data = [tokenizer.data(index) for index in range(tokenizer.vocab_size)]
+        self.breaks_V: Bools = np.array([data[:1] in SPACES and data != b"" for data in self.data])
+        self.breaks_V[END] = True  # whatever ends a word that has begun
+        self.letters_V: Bools = np.array([data[:1].isalnum() or data[:1] >= b"\x80" for data in self.data])
+        # Characters and bytes: a text has one spelling only.
+        self.are_single = all(len(data.decode("utf-8", "replace")) <= 1 for data in self.data)
+        self._ids: dict[bytes, list[int]] = {}
+        for index, data in enumerate(self.data):
+            if data:
+                self._ids.setdefault(data, []).append(index)
+        self._closing = [i for i, data in enumerate(self.data) if data.rstrip(SPACES) not in (data, b"")]
+        self._longest = max((len(data) for data in self._ids), default=0)
+
+    def read(self, so_far: Spelling, token: int) -> Spelling:
+        """Return the word after one more token, which does not end a word that had begun before."""
+        data = self.data[token] if so_far.begun else self.data[token].lstrip(SPACES)
+        if not data:
+            return so_far
+        core = data.split(None, 1)[0]
+        return Spelling(so_far.word + core, True, len(core) < len(data))
+
+    def beginnings(self, text: bytes) -> list[int]:
+        """Return the tokens that are a beginning of a text and not all of it."""
+        sizes = range(1, min(len(text), self._longest + 1))
+        return [index for size in sizes for index in self._ids.get(text[:size], ())]
+
+    def extensions(self, text: bytes) -> list[int]:
+        """Return the tokens that begin with a text."""
+        return [index for index, data in enumerate(self.data) if data and data.startswith(text)]
+
+    def spellers(self, so_far: Spelling, wanted: Wanted) -> list[int]:
+        """Return the tokens after which a word can still become one that is wanted."""
+        tried: Iterable[int] = range(len(self.data))
+        if so_far.begun:
+            rests = [word[len(so_far.word) :] for word in wanted.words if word.startswith(so_far.word)]
+            tried = {*self._closing, *(index for rest in rests for index in self.beginnings(rest + b"\0"))}
+        return [
+            index for index in sorted(tried) if self.data[index] and wanted.allows(self.read(so_far, index))
+        ]
+
+
+class Wanted:
+    """Some words, and everything that may still become one of them."""
+
+    def __init__(self, words: Iterable[bytes]) -> None:
+        self.words = frozenset(words)
+        self._beginnings = {word[:size] for word in self.words for size in range(len(word) + 1)}
+
+    def allows(self, spelling: Spelling) -> bool:
+        """Tell whether a spelling is one of the words, or may become one."""
+        return spelling.word in (self.words if spelling.done else self._beginnings)
