@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nextword.core import catalog, config
-from nextword.core.errors import ConfigError
-from nextword.core.events import Event, result_of
+from nextword.core.errors import ConfigError, Stopped
+from nextword.core.events import Event, Stage, result_of
 
 if TYPE_CHECKING:
     from nextword.comparison.compare import Comparison
@@ -70,7 +70,7 @@ def _language_models(options: CompareOptions, sets: Mapping[str, Any]) -> Iterat
         minutes=options.minutes,
         seeds=options.seeds,
     )
-    yield from run(setup)
+    yield from _stoppable(run(setup), setup.out)
 
 
 def _models_of(task: str, options: CompareOptions, sets: Mapping[str, Any]) -> Iterator[Event]:
@@ -90,7 +90,21 @@ def _models_of(task: str, options: CompareOptions, sets: Mapping[str, Any]) -> I
         minutes=options.minutes,
         seeds=options.seeds,
     )
-    yield from run(setup)
+    yield from _stoppable(run(setup), setup.out)
+
+
+def _stoppable(events: Iterator[Event], out: Any) -> Iterator[Event]:
+    """Yield the events; Ctrl-C says what is kept and how to continue."""
+    stage = ""
+    try:
+        for event in events:
+            stage = event.name if isinstance(event, Stage) else stage
+            yield event
+    except KeyboardInterrupt as stop:
+        raise Stopped(
+            f"stopped during '{stage}'; models that are finished stay in {out}, and the same command "
+            "continues with the others"
+        ) from stop
 
 
 def _list(names: str | Sequence[str] | None) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nextword.core import catalog, config
+from nextword.core.descriptions import describe, origin
 from nextword.core.settings import allowed
 from nextword.models import presets
 from nextword.runs.settings import plan
@@ -16,10 +17,14 @@ def slots() -> list[dict[str, Any]]:
 
 
 def names(slot: str) -> list[dict[str, Any]]:
-    """List every name of a slot with the module that holds it, or every setting of a model."""
-    if slot not in catalog.slots() and slot in presets.names():
-        return settings(slot)
-    return [{"name": name, "module": catalog.find_path(slot, name)} for name in catalog.names(slot)]
+    """List every name of a slot with one line on it and where it comes from, or every setting of a model."""
+    found = catalog.same_but_case(slot, catalog.slots())
+    if found is None and (model := catalog.same_but_case(slot, presets.names())) is not None:
+        return settings(model)
+    return [
+        {"name": name, "description": describe(found or slot, name), "from": origin(found or slot, name)}
+        for name in catalog.names(found or slot)
+    ]
 
 
 def settings(model: str) -> list[dict[str, Any]]:

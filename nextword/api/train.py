@@ -10,12 +10,13 @@ from typing import Any
 
 from nextword.api.run import Run, load
 from nextword.core import catalog
-from nextword.core.errors import ConfigError
-from nextword.core.events import Done, Event, Note, finish
+from nextword.core.errors import ConfigError, Stopped
+from nextword.core.events import Done, Event, Note, Stage, finish
 from nextword.runs import saved
 from nextword.store.manifest import MANIFEST
 from nextword.store.names import default_name, mark_latest
-from nextword.store.writing import NewRun, check_target, new_run, tidy
+from nextword.store.unfinished import checkpoints_in
+from nextword.store.writing import NewRun, check_target, new_run, real_path, tidy
 from nextword.system.launch import Launch, launched
 from nextword.system.signals import Stop
 from nextword.training import resume as resuming
@@ -82,10 +83,25 @@ def run(
         if launch.may_restart or launch.restarts:
             resume, overwrite = processes.options_after_restart(launch, out, resume, overwrite, ranks)
         how = Start(resume, overwrite, keep, began, launch, ranks)
-        for event in _run(order, out, how):
-            if ranks.is_first or isinstance(event, Done):
-                yield event
+        stage = ""
+        try:
+            for event in _run(order, out, how):
+                stage = event.name if isinstance(event, Stage) else stage
+                if ranks.is_first or isinstance(event, Done):
+                    yield event
+        except KeyboardInterrupt as stop:
+            raise Stopped(_what_is_kept(stage, out, how)) from stop
     ranks.leave()
+
+
+def _what_is_kept(stage: str, out: str | os.PathLike[str] | None, how: Start) -> str:
+    """Say after an early Ctrl-C what is on disk and how to continue."""
+    place = f"stopped during '{stage}'" if stage else "stopped"
+    if out is not None and how.resume and checkpoints_in(real_path(out)):
+        return f"{place}; the checkpoint in {os.fspath(out)} is unchanged; continue with the same command"
+    there = out is not None and os.path.isfile(os.path.join(out, MANIFEST))
+    old = f"; the earlier run in {os.fspath(out or '')} is unchanged" if there else ""
+    return f"{place}, before there was anything to save{old}; the same command starts over"
 
 
 @dataclass(frozen=True)
@@ -119,8 +135,7 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: Start) -> Iterat
         settings = resuming.resumed_settings(checkpoint, settings, os.fspath(out or ""))
     clock = resuming.make_clock(order, checkpoint, how.began)
     examples = order.open(settings)
-    if order.minutes is not None:
-        yield from warn_if_too_slow(order.minutes, settings, examples)
+    yield from warn_if_too_slow(order.minutes, settings, examples)
     with Stop() as stop:
         start = _start(order) if checkpoint is None else None
         conditions = Conditions(clock, stop, order.device, start, ranks=ranks)

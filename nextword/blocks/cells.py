@@ -76,9 +76,13 @@ class Activation(NamedTuple):
 
 
 TANH = Activation(torch.tanh, torch.tanh_, lambda h: torch.addcmul(torch.ones_like(h), h, h, value=-1))
+"""From -1 to 1."""
 RELU = Activation(torch.relu, torch.relu_, lambda h: (h > 0).to(h.dtype))
+"""max(0, u): the state can grow without limit."""
 SIGMOID = Activation(torch.sigmoid, torch.sigmoid_, lambda h: torch.addcmul(h, h, h, value=-1))
+"""From 0 to 1."""
 IDENTITY = Activation(lambda a: a, lambda a: a, torch.ones_like)
+"""u itself: a linear network."""
 
 
 class RNNCell(Cell):

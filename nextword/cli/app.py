@@ -32,9 +32,11 @@ from nextword.cli import (
 from nextword.cli import eval as eval_
 from nextword.cli import filter as filter_
 from nextword.cli import list as list_
+from nextword.cli.interrupt import Commands
 
 app = typer.Typer(
     name="nextword",
+    cls=Commands,
     help="Train, compare and use language models, from n-gram counts up, on your own text.",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -18,10 +18,11 @@ import typer
 
 from nextword.cli import options, show
 from nextword.cli.app import app
+from nextword.cli.interrupt import Interrupt
 from nextword.cli.show import ReaderGone
 from nextword.core.errors import NextwordError
 from nextword.core.printable import printable
-from nextword.system import before_torch, launch
+from nextword.system import before_torch, launch, leaving
 
 
 class Terminated(BaseException):
@@ -36,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # every process would print the same
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _first_signal)
+    leaving.watch()
     code = run(sys.argv[1:] if arguments is None else arguments)
     try:
         sys.stdout.flush()
@@ -55,8 +57,8 @@ def run(arguments: Sequence[str]) -> int:
         return result if isinstance(result, int) else 0
     except typer.Exit as stop:
         return stop.exit_code
-    except KeyboardInterrupt:
-        return _stopped("stopped", 128 + signal.SIGINT)
+    except (Interrupt, KeyboardInterrupt) as stop:
+        return _stopped(str(stop) or "stopped", 128 + signal.SIGINT)
     except Terminated:
         return _stopped("terminated", 128 + signal.SIGTERM)
     except ReaderGone:

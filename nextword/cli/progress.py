@@ -7,7 +7,7 @@ error is not a terminal there are plain lines: notes, and one line per measureme
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from nextword.cli import show
@@ -22,8 +22,16 @@ _QUIET = 30.0  # seconds of training without a line, at most
 
 
 def follow(events: Iterable[Event]) -> Any:
-    """Run events to the end while showing them; returns what was made."""
-    return _with_bars(events) if sys.stderr.isatty() else _plain(events)
+    """Run events to the end while showing them; returns what was made.
+
+    Ctrl-C while an event is being shown goes to whoever yields them, who knows what was kept.
+    """
+    try:
+        return _with_bars(events) if sys.stderr.isatty() else _plain(events)
+    except KeyboardInterrupt as stop:
+        if isinstance(events, Generator):
+            events.throw(stop)
+        raise
 
 
 def _plain(events: Iterable[Event]) -> Any:
@@ -59,9 +67,9 @@ class Status:
 
     def details(self) -> str:
         """Show everything but step and time."""
-        parts = [f"loss {self.step.loss:.3f}"] if self.step is not None else []
+        parts = [f"loss {self.step.loss:.3f} nats per token"] if self.step is not None else []
         if self.valid is not None:
-            parts.append(f"held out {self.valid.shown}{'' if self.valid.best else ' (not the best)'}")
+            parts.append(f"held out {_quality(self.valid)}{'' if self.valid.best else ' (not the best)'}")
         if self.step is not None:
             parts += [f"{self.step.tokens_per_second:,.0f} tokens/s", f"norm {self.step.norm:.2g}"]
             parts.append(show_size(self.step.memory))
@@ -75,6 +83,12 @@ class Status:
         left = None if self.step is None else self.step.seconds_left
         time = f", {_time(left)} left" if left is not None else ""
         return f"step {step:,}{of}: {self.details()}{time}"
+
+
+def _quality(valid: Valid) -> str:
+    """Show bits per byte alone, so that a line has one unit besides the loss; else what the task says."""
+    bits = valid.values.get("bits_per_byte")
+    return valid.shown if bits is None else f"{bits:.4f} bits per byte"
 
 
 def _time(seconds: float) -> str:

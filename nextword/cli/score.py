@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from typing import Annotated
 
@@ -23,6 +24,20 @@ class Format(StrEnum):
 
     tsv = "tsv"
     jsonl = "jsonl"
+
+
+def _is_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def _heading(by: By, log10: bool, evidence: bool) -> str:
+    """Return the names and units of the columns, for a terminal; a program reads rows without them."""
+    logp = "log10 p" if log10 else "log p (nats)"
+    if evidence:
+        return f"line\tposition\t{logp}\ttoken\tevidence"
+    if by is By.token:
+        return f"line\tposition\t{logp}\tunknown\ttoken"
+    return f"{logp}\ttokens\tunknown\ttext"
 
 
 def score(
@@ -57,6 +72,8 @@ def score(
         sets=tuple(sets or ()),
     )
     model = language_model(run)
+    if _is_terminal() and not json and format is Format.tsv:
+        show.result(_heading(by, log10, evidence))
     if evidence:
         if json:
             show.as_json(scoring.whole_evidence(model, file, options))

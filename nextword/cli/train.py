@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
 from nextword.cli import progress, show
 from nextword.cli.options import Debug, Json, Model, Overwrite, Sets, TokenizerName
+from nextword.core.durations import about
+from nextword.core.sizes import show_size
+
+_BYTES = ("bytes", "memory", "disk")
+
+
+def _with_units(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the figures of an estimate their units, for people; JSON has plain numbers."""
+    shown = dict(figures)
+    for name in _BYTES:
+        if shown.get(name) is not None:
+            shown[name] = show_size(shown[name])
+    shown.pop("minutes", None)
+    if shown.get("seconds") is not None:
+        shown["seconds"] = f"{shown['seconds']:,.1f} s ({about(shown['seconds'])})"
+    return {
+        "text" if name == "bytes" else "time" if name == "seconds" else name: shown[name] for name in shown
+    }
 
 
 def train(
@@ -55,7 +74,7 @@ def train(
     )  # fmt: skip
     if estimate:
         figures = training.estimate(order) if launched().is_first else {}
-        show.as_json(figures) if json and figures else show.figures(figures)
+        show.as_json(figures) if json and figures else show.figures(_with_units(figures))
         return
     run = progress.follow(training.run(order, out, resume=resume, overwrite=overwrite, began=process_start()))
     if not launched().is_first:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from types import ModuleType
 from typing import Any
 
 from nextword.core.errors import ConfigError, MissingPart
 
+_SHOWN = 12  # names of a long list in an error
 SLOTS: dict[str, dict[str, str]] = {
     # Tasks: an object with the protocol of `core.task`.
     "task": {
@@ -260,18 +261,30 @@ def names(slot: str) -> list[str]:
 
 def has(slot: str, name: str) -> bool:
     """Whether a slot has this name; nothing is imported."""
-    return name in _slot(slot) or name in _plugins(slot)
+    return spelled(slot, name) is not None
+
+
+def spelled(slot: str, name: str) -> str | None:
+    """Return a name as the slot spells it, whatever the case (``LSTM`` is ``lstm``); None if it has none."""
+    for names_of in (_slot(slot), _plugins(slot)):
+        if name in names_of:
+            return name
+    return same_but_case(name, names(slot))
+
+
+def same_but_case(name: str, allowed: Iterable[str]) -> str | None:
+    """Return the allowed name that differs in case only, if there is just one."""
+    found = [each for each in allowed if each.lower() == name.lower()]
+    return found[0] if len(found) == 1 else None
 
 
 def find_path(slot: str, name: str) -> str:
     """Return the "module:attribute" of a name; raise an error that suggests the nearest if it is unknown."""
+    found = spelled(slot, name)
+    if found is None:
+        raise ConfigError(unknown(slot, name, names(slot), more=f"nextword list {slot}"))
     own = _slot(slot)
-    if name in own:
-        return own[name]
-    plugins = _plugins(slot)
-    if name in plugins:
-        return plugins[name]
-    raise ConfigError(unknown(slot, name, names(slot)))
+    return own[found] if found in own else _plugins(slot)[found]
 
 
 def find(slot: str, name: str) -> Any:
@@ -289,22 +302,31 @@ def find_module(slot: str, name: str) -> ModuleType:
         raise MissingPart(error.name, "all", f"the {slot} '{name}'") from error
 
 
-def unknown(kind: str, name: str, allowed: Iterable[str], where: str = "") -> str:
-    """Return the message for a name that does not exist: the nearest one, and all that are allowed.
+def unknown(kind: str, name: str, allowed: Iterable[str], where: str = "", more: str = "") -> str:
+    """Return the message for a name that does not exist: the nearest one, and what is allowed.
 
-    ``where`` follows the name: ``unknown gate 'x' in '--set-gate'; allowed: …``.
+    ``where`` follows the name: ``unknown gate 'x' in '--set-gate'; allowed: …``. ``more``: the command that
+    lists everything, where a long list is cut.
     """
-    return f"unknown {kind} '{name}'{where and ' '}{where}; {suggestion(name, allowed)}"
+    return f"unknown {kind} '{name}'{where and ' '}{where}; {suggestion(name, allowed, more)}"
 
 
-def suggestion(name: str, allowed: Iterable[str]) -> str:
-    """Return the nearest of the allowed names, and all of them."""
+def suggestion(name: str, allowed: Iterable[str], more: str = "") -> str:
+    """Return the nearest of the allowed names, and all of them, or the first ones of many."""
     allowed = list(allowed)
     guess = nearest(name, allowed)
     if not allowed:
         return "there are none to choose from"
     hint = f"did you mean '{guess}'? Allowed" if guess else "allowed"
-    return f"{hint}: {', '.join(allowed)}"
+    return f"{hint}: {listed(allowed, more)}"
+
+
+def listed(names: Sequence[str], more: str = "") -> str:
+    """Return names as one list; of many only the first, with how many there are and the command for all."""
+    if len(names) <= _SHOWN + 2:
+        return ", ".join(names)
+    rest = f"and {len(names) - _SHOWN} more"
+    return f"{', '.join(names[:_SHOWN])} {rest}{more and f' ({more} shows all)'}"
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
@@ -315,9 +337,10 @@ def nearest(name: str, allowed: Iterable[str]) -> str | None:
 
 
 def _slot(slot: str) -> dict[str, str]:
-    if slot not in SLOTS:
-        raise ConfigError(unknown("slot", slot, slots()))
-    return SLOTS[slot]
+    found = slot if slot in SLOTS else same_but_case(slot, SLOTS)
+    if found is None:
+        raise ConfigError(unknown("slot", slot, slots(), more="nextword list"))
+    return SLOTS[found]
 
 
 @cache

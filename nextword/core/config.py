@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from nextword.core.catalog import nearest
+from nextword.core.catalog import listed, nearest
 from nextword.core.errors import ConfigError
 from nextword.core.settings import Settings
 
@@ -111,7 +111,7 @@ def _locate(groups: Groups, key: str) -> tuple[str, str]:
     if not allowed:
         raise ConfigError(f"unknown setting '{key}'; this command has no settings here, so leave it out")
     hint = f"did you mean '{full}'? Allowed" if full else "allowed"
-    raise ConfigError(f"unknown setting '{key}'; {hint}: {', '.join(near)}")
+    raise ConfigError(f"unknown setting '{key}'; {hint}: {listed(near, 'nextword list MODEL')}")
 
 
 def _typed_value(value: Any, field: FieldInfo, key: str) -> Any:

@@ -64,6 +64,10 @@ class ContextError(NextwordError):
     """The model defines no distribution in this context."""
 
 
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C, with a sentence that says what was kept and how to continue."""
+
+
 class MissingPart(NextwordError):  # noqa: N818 - it names what is missing
     """An optional dependency is not installed; the message says which command installs it."""
 

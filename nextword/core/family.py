@@ -93,6 +93,15 @@ class NetworkFamily(Family, Protocol):
 
 
 @runtime_checkable
+class Countable(Protocol):
+    """A family that can say how large a model is without building it."""
+
+    def count_parameters(self, settings: Any, vocab_size: int) -> float:
+        """Return the number of parameters."""
+        ...
+
+
+@runtime_checkable
 class CompositeFamily(Family, Protocol):
     """A family whose models are made of models that are trained one after another."""
 

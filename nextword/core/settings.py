@@ -40,10 +40,11 @@ class Choice:
         return [*self.extra, *catalog.names(self.slot)]
 
     def check(self, name: str) -> str:
-        """The name itself, or an error that says what is allowed."""
-        if name in self.extra or catalog.has(self.slot, name):
-            return name
-        raise ValueError(catalog.suggestion(name, self.names()))
+        """The name as it is spelled in the catalog, or an error that says what is allowed."""
+        found = catalog.same_but_case(name, self.extra) or catalog.spelled(self.slot, name)
+        if found is None:
+            raise ValueError(catalog.suggestion(name, self.names(), f"nextword list {self.slot}"))
+        return found
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self.check, handler(source))

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nextword.core import catalog
-from nextword.core.contracts import Array, Cached, Encoded, OnePass, Tokenizer
+from nextword.core.contracts import SPECIALS, Array, Cached, Encoded, OnePass, Tokenizer
 from nextword.core.errors import DataError
 from nextword.core.events import Event, Note, Progress, Stage
 from nextword.data.packed import packed, packed_key
@@ -23,6 +23,7 @@ from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.text.backward import BackwardTokenizer
 from nextword.text.fit import fit_tokenizer, vocabulary_note
+from nextword.text.scripts import unspaced_note
 from nextword.text.settings import TextSettings
 
 _PIECE = 1 << 22  # ids hashed at once
@@ -104,6 +105,10 @@ def _remarks(tokenizer: Tokenizer, source: Source, facts: DataFacts) -> Iterator
         raise DataError(
             "no word is in it; give a text with words, so that there is something to learn", source.names[0]
         )
+    if tokenizer.name == "words":
+        start, size = len(SPECIALS), tokenizer.vocab_size
+        if (clauses := unspaced_note(tokenizer.piece(index) for index in range(start, size))) is not None:
+            yield Note(clauses)
     many = None if tokenizer.closed else vocabulary_note(tokenizer.vocab_size, facts.words)
     if many is not None:
         yield Note(many)

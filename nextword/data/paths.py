@@ -20,6 +20,8 @@ from typing import IO
 
 from nextword.core.errors import DataError
 from nextword.data.corpora import corpus_files, corpus_names
+from nextword.store.manifest import MANIFEST
+from nextword.store.unfinished import checkpoints_in
 
 STDIN = ("-", "/dev/stdin")
 ENDINGS = {
@@ -87,6 +89,11 @@ def _file(path: str, found: os.stat_result, named: bool) -> Source:
 
 
 def _folder(path: str) -> list[Source]:
+    if os.path.isfile(os.path.join(path, MANIFEST)) or checkpoints_in(Path(path)):
+        raise DataError(
+            "this is a run, not a text; give a text (train --from RUN starts from a run's weights)",
+            Source(path).shown,
+        )
     files = []
     for folder, folders, names in os.walk(path):
         folders.sort()

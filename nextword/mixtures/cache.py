@@ -188,3 +188,4 @@ class CacheKind:
 
 
 CACHE = CacheKind()
+"""Tokens that followed similar features in the text read last (the neural cache, Grave et al. 2017)."""

@@ -151,3 +151,4 @@ def mapped(path: Path, dimensions: int) -> Any:
 
 
 NEIGHBOURS = NeighboursKind()
+"""Tokens that followed similar features in the training text (kNN-LM, Khandelwal et al. 2020)."""

@@ -169,3 +169,4 @@ class RecentKind:
 
 
 RECENT = RecentKind()
+"""Tokens of the text read last, whatever came before them (the plain cache)."""

@@ -81,6 +81,22 @@ class NeuralFamily:
         """Build a new network with random weights; ``closed``: UNKNOWN never occurs and has probability 0."""
         return self._network(settings, vocab_size, closed)
 
+    def count_parameters(self, settings: Any, vocab_size: int) -> float:
+        """Return the number of parameters; tensors of torch's device "meta" take no memory.
+
+        Layers after the first are alike, so that the second is counted for all of them.
+        """
+        layers = dict(settings).get("layers", 0)
+        if layers <= 2:
+            return self._count(settings, vocab_size)
+        first, second = (self._count(settings.model_copy(update={"layers": n}), vocab_size) for n in (1, 2))
+        return first + (layers - 1) * (second - first)
+
+    def _count(self, settings: Any, vocab_size: int) -> int:
+        with torch.device("meta"), _Unfilled():
+            network = self.build(settings, vocab_size, True)
+        return sum(weight.numel() for weight in network.parameters())
+
     def save(self, model: LanguageModel, folder: NewRun) -> None:
         """Save all weights and buffers in one file without pickle."""
         from safetensors.torch import save
@@ -93,9 +109,10 @@ class NeuralFamily:
         from safetensors import SafetensorError
         from safetensors.torch import load_file
 
+        path = folder.file(WEIGHTS)
+        self._check_size(settings, tokenizer.vocab_size, path)
         with _Unfilled():
             network = self.build(settings, tokenizer.vocab_size, tokenizer.closed)
-        path = folder.file(WEIGHTS)
         try:
             _fill(network, load_file(path))
         except (RuntimeError, SafetensorError) as error:
@@ -106,6 +123,20 @@ class NeuralFamily:
         _check_finite(network, path)
         network.fixed = True
         return NeuralLanguageModel(network)
+
+    def _check_size(self, settings: Any, vocab_size: int, path: Path) -> None:
+        """Refuse settings of a far larger model than the file holds, before it is built."""
+        sizes, size = dict(settings), path.stat().st_size
+        hidden, embedding = sizes.get("hidden", 0), sizes.get("embedding", 0)
+        at_least = sizes.get("layers", 1) * hidden**2 + embedding * max(vocab_size, sizes.get("context", 0))
+        if 4 * at_least <= size:  # weights are float32
+            return
+        count = self.count_parameters(settings, vocab_size)
+        if 2 * count > size + 1_000_000:
+            raise DamagedError(
+                f"{path} has {size:,} bytes, but the settings of its run are those of a model of "
+                f"{count:,.0f} parameters; train the run again"
+            )
 
 
 class _Unfilled(TorchFunctionMode):

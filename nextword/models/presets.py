@@ -63,8 +63,20 @@ def names() -> list[str]:
 
 def find(name: str) -> Preset:
     """Return the preset of a name; a family's own name means its defaults."""
-    if name in PRESETS:
-        return PRESETS[name]
-    if name in catalog.names("model"):
-        return Preset(name, name, "the family with its own defaults")
-    raise ConfigError(catalog.unknown("model", name, ["auto", *names()]))
+    found = name if name in names() else catalog.same_but_case(name, names())
+    if found is None:
+        raise ConfigError(_unknown(name))
+    if found in PRESETS:
+        return PRESETS[found]
+    return Preset(found, found, "the family with its own defaults")
+
+
+def _unknown(name: str) -> str:
+    """Return the message for a model that does not exist: the nearest, the families, and where sizes are."""
+    guess = catalog.nearest(name, ["auto", *names()])
+    hint = f"did you mean '{guess}'? " if guess else ""
+    families = ", ".join(["auto", *catalog.names("model")])
+    return (
+        f"unknown model '{name}'; {hint}{'F' if guess else 'f'}amilies: {families}; nextword presets shows "
+        f"{len(PRESETS)} more: sizes and smoothings, as in {next(iter(PRESETS))}"
+    )

@@ -152,7 +152,12 @@ class MinGRUSettings(RecurrentSettings):
 
 DEFAULTS: dict[str, Any] = {"train.rate": 8e-3}
 RNN = NeuralFamily("rnn", RNNSettings, partial(RecurrentNetwork, "rnn"), {"train.rate": 5e-3})
+"""The vanilla recurrent network: one state, rewritten at every token (Elman 1990)."""
 LSTM = NeuralFamily("lstm", GatedSettings, partial(RecurrentNetwork, "lstm"), DEFAULTS)
+"""Long short-term memory: gates decide what a cell keeps (Hochreiter & Schmidhuber 1997)."""
 GRU = NeuralFamily("gru", GatedSettings, partial(RecurrentNetwork, "gru"), DEFAULTS)
+"""Gated recurrent units, as on the slide: the reset gate comes before the product (Cho et al. 2014)."""
 GRU_TORCH = NeuralFamily("gru-torch", GatedSettings, partial(RecurrentNetwork, "gru-torch"), DEFAULTS)
+"""Gated recurrent units as in PyTorch: the reset gate comes after the product."""
 MINGRU = NeuralFamily("mingru", MinGRUSettings, partial(RecurrentNetwork, "mingru"), DEFAULTS)
+"""Minimal gated recurrent units: gates see only the token, so all positions are computed at once."""

@@ -33,15 +33,17 @@ POSITIONS = 4096  # tokens that are read at once, at most, where no gradient is 
 class TransformerSettings(NeuralSettings):
     """A Transformer. A part's name is one of its slot: `nextword list SLOT`."""
 
-    layers: int = Field(4, ge=1, description="number of blocks L")
-    hidden: int = Field(128, ge=1, description="width D of every layer")
-    heads: int = Field(0, ge=0, description="attention heads N; 0: one for every 64 features")
-    kv_heads: int = Field(0, ge=0, description="heads of keys and values, a divisor of heads; 0: as many")
-    head_size: int = Field(0, ge=0, description="features of a head; 0: hidden / heads")
-    inner: int = Field(
-        0, ge=0, description="inner width of the feed-forward part; 0: 4 (gated: 8/3) x hidden"
+    layers: int = Field(4, ge=1, le=4096, description="number of blocks L")
+    hidden: int = Field(128, ge=1, le=2**16, description="width D of every layer")
+    heads: int = Field(0, ge=0, le=2**16, description="attention heads N; 0: one for every 64 features")
+    kv_heads: int = Field(
+        0, ge=0, le=2**16, description="heads of keys and values, a divisor of heads; 0: as many"
     )
-    context: int = Field(256, ge=1, description="tokens that attention sees, W")
+    head_size: int = Field(0, ge=0, le=2**16, description="features of a head; 0: hidden / heads")
+    inner: int = Field(
+        0, ge=0, le=2**20, description="inner width of the feed-forward part; 0: 4 (gated: 8/3) x hidden"
+    )
+    context: int = Field(256, ge=1, le=2**20, description="tokens that attention sees, W")
     overlap: float = Field(0.5, ge=0, lt=1, description="share of a full context that is read again")
     position: Slot["position"] = Field("rope", description="where a token stands: slot position")
     base: float = Field(10000.0, gt=1, description="base of the waves of rotary and sinusoidal positions")
@@ -211,3 +213,4 @@ def _may_write(state: WindowState) -> bool:
 # 8 rows of 256 tokens are an update: a step takes a fraction of a second on a processor of two cores.
 DEFAULTS: dict[str, Any] = {"train.batch": 8}
 TRANSFORMER = NeuralFamily("transformer", TransformerSettings, TransformerNetwork, DEFAULTS, row_length=0)
+"""Attention to all tokens of a window, with parts named by settings (Vaswani et al. 2017)."""

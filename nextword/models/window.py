@@ -123,3 +123,4 @@ class Direct(nn.Module):
 
 DEFAULTS: dict[str, Any] = {"train.rate": 8e-3}
 WINDOW = NeuralFamily("window", WindowSettings, WindowNetwork, DEFAULTS)
+"""A hidden layer over the last few tokens (Bengio et al. 2003)."""

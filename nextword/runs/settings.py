@@ -128,7 +128,7 @@ def _family_of(tree: dict[str, Any], model: str) -> str:
 def _build(preset: presets.Preset, task: str | None, *sources: Mapping[str, Any]) -> RunSettings:
     """Combine a family's defaults, the preset's, then the sources; later ones override earlier ones."""
     family = cast(Family, catalog.find("model", preset.family))
-    if task is not None and task != family.task:
+    if task is not None and catalog.spelled("task", task) != family.task:
         catalog.find("task", task)  # an unknown task has its own error message
         raise ConfigError(
             f"'{preset.family}' is a model for the task '{family.task}', but the task is '{task}'; "
@@ -185,10 +185,10 @@ def _check_steps(family: Family, sources: Iterable[Mapping[str, Any]]) -> None:
 
 def _tokenizer_name(name: str, default: str) -> str:
     """Return a catalog name, or the file of a saved tokenizer."""
-    if name == "auto":
+    if name.lower() == "auto":
         return default
-    if name in catalog.names("tokenizer"):
-        return name
+    if (spelled := catalog.spelled("tokenizer", name)) is not None:
+        return spelled
     if os.path.isdir(name) and os.path.isfile(os.path.join(name, "tokenizer.json")):
         return os.path.join(name, "tokenizer.json")
     if os.path.isfile(name):

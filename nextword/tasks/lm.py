@@ -12,11 +12,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from nextword.core import config
-from nextword.core.contracts import Encoded, LanguageModel, Tokenizer
-from nextword.core.errors import ConfigError, DamagedError, FormatError
+from nextword.core.contracts import Block, Encoded, LanguageModel, NetworkModel, Tokenizer
+from nextword.core.durations import LONG, about
+from nextword.core.errors import ConfigError, DamagedError, FormatError, NextwordError
 from nextword.core.events import Done, Event, Note, Stage, returned
 from nextword.core.family import Budget, CountFamily, Family, NetworkFamily
 from nextword.core.settings import Settings
+from nextword.core.sizes import show_size
 from nextword.core.task import (
     Batches,
     Choice,
@@ -54,6 +56,8 @@ _WHOLE = {
     "words": 200_000_000,
     "characters": 20_000_000,
 }  # bytes: texts up to this size are read whole for an estimate
+_BEGINNING = 16_000  # bytes that are timed before a long text is measured
+_TIMED = 20  # times as long as its timed beginning is a text of which the time is told
 _VALIDATED = ("tokens", "perplexity", "word_perplexity", "bits_per_byte", "unknown_rate")
 
 
@@ -297,6 +301,8 @@ class LanguageModelling(Task):
         data = cast(DataSettings, run.settings.data)
         source = Source.for_reading(files, data, {key: sets[key] for key in sets if key not in dynamic})
         stream = _dynamic_stream(run, dynamic) if dynamic else None
+        if stream is None:
+            yield from _announce(run, source)
         yield Stage("measure", source.size, "bytes")
         report = evaluate(run.model, run.vocabulary, source.blocks(), stream)
         yield from (Note(message) for message in source.notes)
@@ -310,6 +316,24 @@ class LanguageModelling(Task):
             f"'{run.settings.name}' is a language model, which has no labels to predict; continue a text "
             "with: nextword generate RUN --prompt TEXT"
         )
+
+
+def _announce(run: Trained, source: Source) -> Iterator[Event]:
+    """Say how long measuring a long text takes, by timing its beginning; a count model is quick."""
+    from nextword.evaluation.lm.perplexity import evaluate
+
+    if not isinstance(run.model, NetworkModel) or source.size is None or source.size < _TIMED * _BEGINNING:
+        return
+    first = next(iter(source.blocks()), None)
+    head = b"" if first is None else first.data[:_BEGINNING]
+    began = time.perf_counter()
+    try:
+        evaluate(run.model, run.vocabulary, [Block(head, True, "its beginning")])
+    except NextwordError:
+        return  # it is reported with its place when the text is measured
+    seconds = (time.perf_counter() - began) * source.size / max(1, len(head))
+    if seconds > LONG:
+        yield Note(f"measuring {show_size(source.size)} takes {about(seconds)}")
 
 
 def _dynamic_stream(run: Trained, sets: Mapping[str, Any]) -> DynamicStream:
@@ -357,3 +381,4 @@ def _shared(source: Source, valid: Source) -> Iterator[Note]:
 
 
 TASK = LanguageModelling()
+"""Predict every token of a text from those before it."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from nextword.tasks.lm import PreparedText
 
 _LENGTH = 64  # positions of a row, if neither the settings nor the model say
+_UNKNOWN = 0.1  # share of unknown tokens from which on a perplexity is misleading
 
 
 def first_weights(settings: RunSettings, prepared: PreparedText) -> Network:
@@ -113,6 +114,19 @@ def start_from_run(
         tokenizers = (start.tokenizer, prepared.vocabulary)
         new = start_from(network, start.model.network, tokenizers, build, place)
     yield Note(f"starting from the weights of {place}" + (f"; {new:,} tokens are new to it" if new else ""))
+    yield from _unknown_words(prepared, place)
+
+
+def _unknown_words(prepared: PreparedText, place: str) -> Iterator[Event]:
+    """Warn if much of the text is unknown to the vocabulary of the other run, as of another language."""
+    facts, tokenizer = prepared.facts, prepared.vocabulary
+    share = facts.unknown / max(1, facts.tokens)
+    if share >= _UNKNOWN:
+        yield Note(
+            f"{share:.0%} of the tokens of this text are unknown to the vocabulary of {place} and learned "
+            f"as one symbol, so that a low perplexity says little; --tokenizer {tokenizer.name} makes a "
+            "vocabulary of this text, in which tokens that the run knows keep their vectors"
+        )
 
 
 def _build(settings: RunSettings, vocab_size: int, closed: bool, draw: bool = True) -> Network:

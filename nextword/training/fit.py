@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nextword.core.contracts import Tokenizer
 from nextword.core.errors import RunError
 from nextword.core.events import Done, Event, Measure, Rows, kept, recorded
 from nextword.core.family import Budget, CompositeFamily, NetworkFamily
@@ -25,6 +26,7 @@ from nextword.runs.saved import CONFIG, Trained
 from nextword.runs.settings import RunSettings, from_toml
 from nextword.store.writing import NewRun
 from nextword.system.machine import enough_memory
+from nextword.training.budget.memory import FEWEST, check_memory
 from nextword.training.order import Conditions
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ def train_network(
     checkpointer = conditions.checkpointer
     if checkpointer is None or not checkpointer.resumes:
         settings = yield from kept(_calibrated(settings, prepared, conditions), metrics)
+    check_memory(settings, _vocab_size(prepared), prepared.facts.tokens)
     with enough_memory("make this model"):
         settings, job = yield from kept(make_job(settings, prepared, conditions), metrics)
     if ready is not None:
@@ -100,6 +103,12 @@ def train_network(
         outcome: loop.Outcome = yield from recorded(events, metrics)
     resumed = {"resumed": checkpointer.resumed} if checkpointer is not None and checkpointer.resumed else {}
     return settings, outcome.model, outcome.facts | resumed
+
+
+def _vocab_size(prepared: Prepared) -> int:
+    """Return the size of the vocabulary, where the task has a tokenizer."""
+    vocabulary = prepared.vocabulary
+    return vocabulary.vocab_size if isinstance(vocabulary, Tokenizer) else FEWEST
 
 
 def _calibrated(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from nextword.core.contracts import Tokenizer
 from nextword.core.events import Event, Note
 from nextword.core.task import Batches, HeldOut, Objective, Prepared
 from nextword.models import precision
@@ -36,6 +37,7 @@ class Job:
     ranks: Ranks = field(default_factory=Ranks)
     build: Callable[[], Any] | None = None  # builds the network again, where FSDP has sharded it
     model: Callable[[Any], Any] = _itself  # wraps the trained network as a model
+    is_warm: bool = False  # the weights before training are those of another run
 
     @property
     def steps(self) -> int:
@@ -65,8 +67,18 @@ def make_job(
         yield Note("'train.patience' has no effect, because there is no held-out text")
     return settings, Job(
         network, train, batches, task.objective(settings, batches), held_out, conditions.clock,
-        conditions.stop, conditions.ranks, build, task.model,
+        conditions.stop, conditions.ranks, build, task.model, _is_warm(conditions, prepared),
     )  # fmt: skip
+
+
+def _is_warm(conditions: Conditions, prepared: Prepared) -> bool:
+    """Return whether the weights are those of a trained model; other tokens must be learned first."""
+    if conditions.start is None:
+        return False
+    theirs, ours = conditions.start.vocabulary, prepared.vocabulary
+    if not isinstance(theirs, Tokenizer) or not isinstance(ours, Tokenizer):
+        return True
+    return theirs.vocab_size == ours.vocab_size
 
 
 def _train(settings: RunSettings) -> NeuralTrainSettings:

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from nextword.core.durations import LONG, about
 from nextword.core.events import Done, Event, Measure, Note, Stage, Step
 from nextword.core.task import Batch, Batches
 from nextword.models import precision, weights
 from nextword.models.network import device_of
 from nextword.system import threads
+from nextword.system.signals import Interrupted
 from nextword.training import nan
 from nextword.training.budget.clock import saving_seconds
 from nextword.training.checkpointing import SavePoint as SavePoint
@@ -25,6 +27,8 @@ from nextword.training.progress import StepTimer, first_plan, peak_memory
 from nextword.training.state import TrainingState
 from nextword.training.update import Learned, Learner
 from nextword.training.validation import Validation
+
+_TIMED = 3  # steps after which the time of the others is estimated
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ def begin(job: Job) -> TrainingState:
         first_plan(job.steps, job.clock, job.settings.steps),
         engine,
     )
+    if job.held_out is not None:
+        state.initial = weights.copy_weights(job.network)
     if job.settings.ema:
         state.ema = weights.copy_weights(job.network)
     return state
@@ -58,8 +64,8 @@ def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
     state = begin(job) if state is None else state
     with threads.using(job.settings.threads) as used:
         dtype = precision.dtype_of(job.settings.precision)
-        learner = Learner(job.settings, job.objective)
-        measuring = Validation(job.held_out, job.settings, dtype, job.clock)
+        learner = Learner(job.settings, job.objective, job.stop)
+        measuring = Validation(job.held_out, job.settings, dtype, job.clock, job.stop, job.is_warm)
         job.clock.reserve("save", saving_seconds(_size(job.network), None) if job.clock.is_limited else 0.0)
         job.stop.save_on_signal()
         yield Stage("train", None if job.clock.is_limited else state.plan.steps, "steps")
@@ -87,22 +93,29 @@ def _train(job: Job, learner: Learner, measuring: Validation, state: TrainingSta
     reporter, saves = StepReporter(job, state, timer), SaveSchedule(settings.save_every)
     skipped = 0  # consecutive batches whose loss or gradient was NaN
     upcoming = iterate_batches(job.batches, state.epoch, state.index)
+    if measuring.was_interrupted(state):
+        yield from measuring.measure(state)
     while True:
         agreed = _agree(job, state, timer, saves)
         if _is_done(job, state, agreed):
             break
         began = job.clock.used()
-        batches = []
+        place, batches = (state.epoch, state.index), []
         for _ in range(settings.accumulate):
             state.epoch, state.index, batch = next(upcoming)
             batches.append(batch)
         carried = state.carried
-        learned = learner.update(state, batches)
+        try:
+            learned = learner.update(state, batches)
+        except Interrupted:  # the state is that of the step before
+            (state.epoch, state.index), state.carried = place, carried
+            continue
         if not learned.is_finite:
             state.carried = carried
             skipped = yield from nan.skip(learner, learned, state, batches, skipped)
             continue
         skipped = 0
+        state.add_loss(learned.loss)
         timer.add(job.clock.used() - began, learned.tokens)
         timer.revise(state.step, state.plan, settings.steps)
         yield from reporter.step(learned)
@@ -114,8 +127,9 @@ def _train(job: Job, learner: Learner, measuring: Validation, state: TrainingSta
     if agreed.stop:
         yield from saves.point(state, is_last=True)
     yield from reporter.end()
-    if job.held_out is not None and state.measured != state.step:
-        yield from measuring.measure(state)
+    yield from measuring.measure_last(state)
+    if job.stop.number is not None and not agreed.stop:  # the signal came while measuring
+        yield from saves.point(state, is_last=True)
 
 
 def iterate_batches(source: Batches, epoch: int, index: int) -> Iterator[tuple[int, int, Batch]]:
@@ -167,16 +181,28 @@ class StepReporter:
         self.job, self.state, self.timer = job, state, timer
         self._last: Step | None = None
         self._shown = -1
+        self._told = job.clock.is_limited  # how long it takes: with --minutes that is known
+        self._made = 0
 
     def step(self, learned: Learned) -> Iterator[Event]:
         """Report an update."""
         step, is_first = self.state.step, self._last is None
         self._last = self._event(learned)
+        self._made += 1
+        if not self._told and self._made >= _TIMED:
+            yield from self._announce()
         if step % self.job.settings.log_every == 0 or step == 1:
             yield Measure(row_of(self._last))
         if self.timer.should_show() or is_first:
             self._shown = step
             yield self._last
+
+    def _announce(self) -> Iterator[Event]:
+        """Say how long training takes, as soon as a few steps have been timed."""
+        self._told = True
+        left, steps = self.timer.left(self.state.step, self.state.plan), self.state.plan.steps
+        if left is not None and left > LONG:
+            yield Note(f"training takes {about(left)}: {steps:,} steps (Ctrl-C stops it and saves the model)")
 
     def end(self) -> Iterator[Event]:
         """Report the last update, and why training stopped if that may be a surprise."""

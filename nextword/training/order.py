@@ -20,6 +20,7 @@ from nextword.store.reading import ABOUT, open_run
 from nextword.system.signals import Stop
 from nextword.training.budget.clock import Clock
 from nextword.training.budget.plan import Plans
+from nextword.training.budget.memory import check_memory
 from nextword.training.distributed.ranks import Ranks
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
     source = None if order.source is None else _settings_from(order.source)
     if source is not None and order.recipe is None and model is None:
         model = source.family
-    if order.recipe is None and model in (None, "auto"):
+    if order.recipe is None and (model or "auto").lower() == "auto":
         choice = cast(Task, catalog.find("task", order.task or "lm")).choose(sets, order.minutes)
         sets = {**choice.sets, **sets}
         model, notes = choice.model, [Note(f"auto chose the model '{choice.model}': {choice.why}")]
@@ -108,6 +109,7 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
         base=None if source is None else lambda family: _base(source, family, order),
     )
     _check_device(order.device, settings)
+    check_memory(settings)
     family = settings.find_family()
     if isinstance(family, CompositeFamily) and order.minutes is None:
         raise ConfigError(

@@ -22,6 +22,8 @@ from nextword.training.distributed.ranks import Engine
 from nextword.training.optimizers import Optimizer
 from nextword.training.progress import Plan
 
+_RISEN = 1.0  # nats per token: a loss that has risen this much since the first step has diverged
+
 # Fields that are written to JSON unchanged.
 _PLAIN = (
     "step",
@@ -35,7 +37,10 @@ _PLAIN = (
     "measured_tokens",
     "valid_tokens",
     "skipped",
+    "first_loss",
+    "last_loss",
 )
+_ADDED = ("first_loss", "last_loss")  # not in the checkpoints of earlier versions
 
 
 @dataclass
@@ -68,9 +73,23 @@ class TrainingState:
     measured_tokens: int = 0  # value of ``tokens`` at that step
     valid_tokens: int = 0  # held-out tokens measured each time; 0: not decided yet
     skipped: int = 0  # batches skipped because of NaN
+    first_loss: float = 0.0  # of the first batch, in nats per token; 0: unknown
+    last_loss: float = 0.0  # of the newest
+    # Before the first step, kept until the first validation; drawn from the seed, so not in a checkpoint.
+    initial: Weights | None = None
     best: Snapshot | None = None
     averages: list[Snapshot] = field(default_factory=list)  # the best few, to be averaged at the end
     ema: Weights | None = None
+
+    @property
+    def has_diverged(self) -> bool:
+        """Return whether the training loss is far above that of the first batch."""
+        return bool(self.first_loss) and not self.last_loss <= self.first_loss + _RISEN
+
+    def add_loss(self, loss: float) -> None:
+        """Record the loss of an update."""
+        self.first_loss = self.first_loss or loss
+        self.last_loss = loss
 
     def to_tensors(self) -> dict[str, Tensor]:
         """Return all tensors of this process by name; no two of them share memory."""
@@ -107,7 +126,8 @@ class TrainingState:
         put_weights(self.network, _part("network", tensors))
         self.optimizer.load(_part("optimizer", tensors))
         for name in _PLAIN:
-            setattr(self, name, type(getattr(self, name))(values[name]))
+            default = 0.0 if name in _ADDED else None
+            setattr(self, name, type(getattr(self, name))(values.get(name, default)))
         self.plan = Plan.from_json(values["plan"])
         carried = _part("carried", tensors)
         self.carried = None
@@ -124,6 +144,8 @@ class TrainingState:
         ]
         ema = _part("ema", tensors)
         self.ema = {name: tensor.clone() for name, tensor in ema.items()} or None
+        if self.measured >= 0:
+            self.initial = None
 
 
 def _named(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from nextword.models import weights
 from nextword.models.network import device_of
 from nextword.models.training import NeuralTrainSettings
 from nextword.models.weights import local
+from nextword.system.signals import Stop
 from nextword.training import schedules
 from nextword.training.state import TrainingState
 
@@ -53,14 +55,20 @@ class Learner:
 
     settings: NeuralTrainSettings
     objective: Objective
+    stop: Stop = field(default_factory=Stop)
 
     def update(self, state: TrainingState, batches: Sequence[Batch]) -> Learned:
-        """Update the weights on these batches together; every token has the same weight."""
+        """Update the weights on these batches together; every token has the same weight.
+
+        A signal raises `Interrupted` while the gradient is computed: no weight has changed then.
+        """
         network, settings = state.network, self.settings
         progress = state.plan.progress(state.step + 1)
         tokens = sum(batch.tokens for batch in batches)
         state.optimizer.clear()
-        sums = self.read(state, batches)
+        may_interrupt = state.step > 0 and not state.engine.ranks.is_distributed
+        with self.stop.interrupting() if may_interrupt else nullcontext():
+            sums = self.read(state, batches)
         norm = clip([*network.parameters()], settings.clip, partial(state.engine.norm, network))
         ranks = state.engine.ranks
         loss = ranks.total(float(torch.stack([each.total for each in sums]).sum())) / max(1, tokens)

@@ -6,7 +6,9 @@ from small_texts import TWO_DOCUMENTS
 
 import nextword
 from nextword.api import train
-from nextword.core.errors import ConfigError
+from nextword.core.errors import ConfigError, Stopped
+from nextword.core.events import Stage
+from nextword.core.family import Cost
 
 
 def test_training_without_out_leaves_nothing_on_disk(corpus, tmp_path, monkeypatch):
@@ -53,3 +55,31 @@ def test_estimate_keeps_to_the_limit_of_memory(tmp_path):
     text.write_text(TWO_DOCUMENTS * 400_000)
     order = train.Order(data=(str(text),), model="ngram", sets={"train.memory": "500M", "model.order": 15})
     assert train.estimate(order)["memory"] == 500_000_000
+
+
+def test_early_interrupt_says_what_was_kept_and_how_to_continue(corpus, tmp_path, monkeypatch):
+    def interrupted(*about):
+        yield Stage("count")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nextword.tasks.lm.LanguageModelling.fit", interrupted)
+    with pytest.raises(
+        Stopped, match=r"^stopped during 'count', before there was anything to save; the same"
+    ):
+        nextword.train(corpus, model="ngram", out=tmp_path / "r")
+    assert not (tmp_path / "r").exists()
+    monkeypatch.undo()
+    nextword.train(corpus, model="ngram", out=tmp_path / "r")
+    monkeypatch.setattr("nextword.tasks.lm.LanguageModelling.fit", interrupted)
+    with pytest.raises(KeyboardInterrupt, match=r"the earlier run in .*r is unchanged"):
+        nextword.train(corpus, model="ngram", out=tmp_path / "r", overwrite=True)
+    assert nextword.load(tmp_path / "r", verify=True)
+
+
+def test_count_model_says_how_long_it_takes_only_if_that_is_long(corpus, caplog, monkeypatch):
+    nextword.train(corpus, model="ngram")
+    assert "training takes" not in caplog.text
+    cost = Cost(tokens=1, seconds=300.0, memory=1, disk=1)
+    monkeypatch.setattr("nextword.ngram.family.NgramFamily.estimate", lambda *about: cost)
+    nextword.train(corpus, model="ngram")
+    assert "training takes about 5 minutes" in caplog.text

@@ -19,3 +19,9 @@ def test_settings_of_a_model_are_listed_with_the_parts_they_may_name(nextword):
     assert rows["model.layers"]["description"]
     assert rows["train.optimizer"]["default"] == '"adamw"'
     assert "model.smoothing" in nextword("list", "ngram").out
+
+
+def test_slot_is_listed_with_descriptions_and_where_they_come_from(nextword):
+    row = next(row for row in nextword("list", "model", "--json").json if row["name"] == "lstm")
+    assert (set(row), row["from"]) == ({"name", "description", "from"}, "built in")
+    assert "nextword." not in nextword("list", "cell").out

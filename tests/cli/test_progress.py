@@ -1,11 +1,13 @@
 """How a training is shown: a bar on a terminal, plain lines elsewhere."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from nextword.cli import progress
+from nextword.core.errors import Stopped
 from nextword.core.events import Done, Note, Stage, Step, Valid
 
 
@@ -31,14 +33,18 @@ def test_each_validation_is_a_plain_line(capsys):
     made = progress.follow([Stage("train"), step(7), valid(7), step(8), Note("ready"), Done("it")])
     assert made == "it"
     assert capsys.readouterr().err.splitlines() == [
-        "step 7: loss 4.250, held out 2.125 bits per byte, 12,346 tokens/s, norm 0.5, 450 MB, 0:09 left",
+        "step 7: loss 4.250 nats per token, held out 2.125 bits per byte, 12,346 tokens/s, norm 0.5, 450 MB, "
+        "0:09 left",
         "ready",
     ]
 
 
 def test_a_long_silence_is_broken(capsys):
     progress.follow([step(1, 1), step(2, 20), step(3, 31, steps=9, left=None), step(4, 40)])
-    assert capsys.readouterr().err == "step 3 of 9: loss 4.250, 12,346 tokens/s, norm 0.5, 450 MB\n"
+    assert (
+        capsys.readouterr().err
+        == "step 3 of 9: loss 4.250 nats per token, 12,346 tokens/s, norm 0.5, 450 MB\n"
+    )
 
 
 def test_a_measurement_is_shown_as_its_task_says_it(capsys):
@@ -76,3 +82,27 @@ def test_the_bar_shows_loss_quality_speed_and_time_left(monkeypatch):
         "half",
     ):
         assert part in shown, part
+
+
+def test_interrupt_while_an_event_is_shown_goes_to_whoever_knows_what_was_kept(monkeypatch):
+    def events():
+        try:
+            yield Note("one")
+        except KeyboardInterrupt as stop:
+            raise Stopped("one is kept") from stop
+
+    def interrupted(text):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nextword.cli.show.note", interrupted)
+    with pytest.raises(Stopped, match="one is kept"):
+        progress.follow(events())
+
+
+def test_line_has_bits_per_byte_and_no_perplexity_beside_the_loss(capsys):
+    measured = valid(3, shown="perplexity 9.00, 2.1250 bits per byte")
+    progress.follow([step(3), replace(measured, values={"perplexity": 9.0, "bits_per_byte": 2.125})])
+    line = capsys.readouterr().err
+    assert "held out 2.1250 bits per byte," in line
+    assert "loss 4.250 nats per token" in line
+    assert "perplexity" not in line

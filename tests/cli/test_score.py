@@ -51,3 +51,28 @@ def test_evidence_is_a_row_a_token_and_adds_up(nextword, corpus, saved_run, here
     plain = nextword("score", "m", "t.txt", "--evidence", "--format", "jsonl").out.splitlines()
     found = [json.loads(line) for line in plain]
     assert all(abs(sum(s["share"] for s in each["said"]) - each["probability"]) < 1e-9 for each in found)
+
+
+@pytest.mark.parametrize(
+    ("options", "heading"),
+    [
+        (("--by", "token"), "line\tposition\tlog p (nats)\tunknown\ttoken"),
+        (("--by", "token", "--log10"), "line\tposition\tlog10 p\tunknown\ttoken"),
+        (("--evidence",), "line\tposition\tlog p (nats)\ttoken\tevidence"),
+        ((), "log p (nats)\ttokens\tunknown\ttext"),
+    ],
+)
+def test_columns_have_a_heading_on_a_terminal_only(
+    nextword, saved_run, corpus, monkeypatch, options, heading
+):
+    rows = nextword("score", saved_run, corpus, *options).out.splitlines()
+    monkeypatch.setattr("nextword.cli.score._is_terminal", lambda: True)
+    shown = nextword("score", saved_run, corpus, *options).out.splitlines()
+    assert shown[0].split("\t") == heading.split("\t")
+    assert len(shown[1:]) == len(rows)
+    assert len(rows[0].split("\t")) == len(heading.split("\t"))
+
+
+def test_json_rows_have_no_heading(nextword, saved_run, corpus, monkeypatch):
+    monkeypatch.setattr("nextword.cli.score._is_terminal", lambda: True)
+    assert nextword("score", saved_run, corpus, "--format", "jsonl").out.startswith("{")

@@ -74,7 +74,11 @@ def test_estimate_trains_nothing(nextword, corpus, here):
     done = nextword("train", corpus, "--model", "ngram", "--estimate", "--json")
     assert {"seconds", "memory", "disk", "tokens"} <= set(done.json)
     assert not (here / "runs").exists()
-    assert "seconds" in nextword("train", corpus, "--model", "ngram", "--estimate").out
+    shown = nextword("train", corpus, "--model", "ngram", "--estimate").out
+    lines = dict(line.split(maxsplit=1) for line in shown.splitlines())
+    assert lines["memory"].endswith("B")
+    assert lines["disk"].split()[1] in ("bytes", "kB", "MB")
+    assert "about" in lines["time"]
 
 
 def test_tokenizer_of_a_run_is_used_again(nextword, corpus, saved_run, here):

@@ -21,7 +21,7 @@ def test_every_name_of_the_catalog_can_be_imported(slot):
     [
         ("model", "ngrm", "unknown model 'ngrm'; did you mean 'ngram'? Allowed: ngram"),
         ("smoothing", "kneserney", "did you mean 'kneser-ney'?"),
-        ("tokenizer", "Words", "did you mean 'words'?"),
+        ("tokenizer", "Wrds", "did you mean 'words'?"),
         ("tokenizer", "qqqqqqqq", "unknown tokenizer 'qqqqqqqq'; allowed: words"),
         ("modle", "ngram", "unknown slot 'modle'; did you mean 'model'?"),
     ],
@@ -60,3 +60,29 @@ def test_preset_is_a_family_with_settings():
     assert presets.find("ngram").family == "ngram"
     with pytest.raises(ConfigError, match="unknown model 'ngram-mel'; did you mean 'ngram-mle'"):
         presets.find("ngram-mel")
+
+
+def test_case_of_a_name_does_not_matter():
+    assert catalog.spelled("model", "LSTM") == "lstm"
+    assert catalog.find_path("smoothing", "Katz") == catalog.find_path("smoothing", "katz")
+    assert catalog.names("Model") == catalog.names("model")
+    assert catalog.same_but_case("A", ["a", "b"]) == "a"
+    assert catalog.same_but_case("Ab", ["aB", "AB"]) is None
+
+
+def test_long_list_is_cut_and_names_the_command_that_shows_all():
+    many = [f"name{number}" for number in range(40)]
+    said = catalog.unknown("thing", "name4O", many, more="nextword list thing")
+    assert said.startswith("unknown thing 'name4O'; did you mean 'name4")
+    assert "name11 and 28 more (nextword list thing shows all)" in said
+    assert "name12" not in said
+    assert catalog.listed(many[:14]) == ", ".join(many[:14])
+
+
+def test_unknown_model_is_answered_with_the_families_and_where_the_sizes_are():
+    assert (presets.find("LSTM").family, presets.find("Ngram-Katz").name) == ("lstm", "ngram-katz")
+    with pytest.raises(ConfigError) as caught:
+        presets.find("lstmm")
+    assert str(caught.value).startswith("unknown model 'lstmm'; did you mean 'lstm'? Families: auto, ngram, ")
+    assert "nextword presets shows" in str(caught.value)
+    assert "lstm-" not in str(caught.value)

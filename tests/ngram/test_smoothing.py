@@ -183,3 +183,12 @@ def test_all_strings_and_the_tail_sum_to_one(ids, smoothing):
         mass, rows, ids_B = mass[alive], rows[alive], ids_B[alive]
         states = model.step(ids_B, model.reorder(states, rows))[1]
     assert finished + np.exp(mass).sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_discounts_of_order_1_are_not_expected_of_a_closed_vocabulary():
+    ids = np.array([START, *[3, 4] * 40, END])
+    settings = NgramSettings(order=2)
+    words = notes_of(estimation.fit(ids, 5, settings, closed=False))
+    characters = notes_of(estimation.fit(ids, 5, settings, closed=True))
+    assert any("of order 1 and 2;" in note for note in words)
+    assert any("of order 2;" in note for note in characters)

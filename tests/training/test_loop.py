@@ -14,6 +14,7 @@ from nextword.blocks.randomness import seeded
 from nextword.core.contracts import END, START, Encoded
 from nextword.core.errors import TrainingError
 from nextword.core.events import Done, Measure, Stage, Step, Valid
+from nextword.core.task import Measurement
 from nextword.data.batches.batch import Batch
 from nextword.data.batches.stream import Columns
 from nextword.models.network import NeuralLanguageModel
@@ -131,10 +132,10 @@ def test_patience_ends_a_training_that_gets_no_better():
 
 
 def test_rate_falls_where_the_held_out_text_gets_no_better():
-    made = job(rate=20.0, schedule="plateau", warmup=0, steps=20, valid_every=2, log_every=1, plateau=0.5)
+    made = job(rate=0.5, schedule="plateau", warmup=0, steps=20, valid_every=2, log_every=1, plateau=0.5)
     rates = [e.values["rate"] for e in of_kind(loop.fit(made), Measure) if "rate" in e.values]
-    assert rates[0] == 20.0
-    assert rates[-1] < 20.0
+    assert rates[0] == 0.5
+    assert rates[-1] < 0.5
     assert all(later in (rate, rate / 2) for rate, later in itertools.pairwise(rates))
 
 
@@ -239,3 +240,152 @@ def test_signal_ends_the_training_after_the_step_with_what_was_learnt():
     assert stop.exit_code == 130
     assert any("stopped by SIGINT after step" in note for note in notes_of(events))
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+class SlowHeldOut:
+    """Held-out examples whose measurement is said to be slow, and during which a signal can come."""
+
+    tokens = 1_000_000
+
+    def __init__(self, inner, signal_at=()):
+        self.inner, self.measured, self.signal_at = inner, [], signal_at
+
+    def measure(self, network, tokens=0, products=None, ranks=None):
+        self.measured.append(tokens)
+        if len(self.measured) in self.signal_at:
+            signal.raise_signal(signal.SIGINT)
+        return self.inner.measure(network, 0, products, ranks)
+
+    def describe(self, values):
+        return self.inner.describe(values)
+
+    def digest(self):
+        return self.inner.digest()
+
+
+class SlowClock(Clock):
+    """A clock by which every step takes a minute, so that measuring would take hours."""
+
+    now = 0.0
+
+    def used(self):
+        self.now += 30.0
+        return self.now
+
+
+def stopped_at(made, stop, step):
+    """Run a job that a signal stops after a step; the events, with the steps that were saved."""
+    events, saved = [], []
+    for event in loop.fit(made):
+        events.append(event)
+        if isinstance(event, loop.SavePoint):
+            saved.append((event.state.step, len(made.held_out.measured)))
+        if isinstance(event, Step) and event.step >= step and stop.number is None:
+            signal.raise_signal(signal.SIGINT)
+    return events, saved
+
+
+def test_signal_saves_first_and_does_not_measure_what_takes_long():
+    with Stop() as stop:
+        made = job(stop=stop, steps=1000, clock=SlowClock())
+        made.held_out = SlowHeldOut(made.held_out)
+        events, saved = stopped_at(made, stop, 1)
+    assert saved == [(events[-1].result.facts["steps"], 0)]
+    assert made.held_out.measured == []
+    assert any("the held-out text is not measured after step" in note for note in notes_of(events))
+    assert isinstance(events[-1].result.model, NeuralLanguageModel)
+
+
+def test_signal_ends_a_measurement_and_the_state_is_saved(capfd):
+    with Stop() as stop:
+        made = job(stop=stop, steps=1000, valid_every=3)
+        made.held_out = SlowHeldOut(made.held_out, signal_at=[2])
+        events, saved = stopped_at(made, stop, 1000)
+    assert saved == [(6, 2)]
+    assert next(each.step for each in of_kind(events, Valid)) == 3
+    assert events[-1].result.facts["stopped"] == "SIGINT"
+    assert "saving what was learned; a second Ctrl-C leaves at once" in capfd.readouterr().err
+
+
+def test_last_measurement_that_a_signal_ends_is_not_needed():
+    with Stop() as stop:
+        made = job(stop=stop, steps=4, valid_every=100)
+        made.held_out = SlowHeldOut(made.held_out, signal_at=[1])
+        events, saved = stopped_at(made, stop, 1000)
+    assert saved == [(4, 1)]
+    assert events[-1].result.facts["steps"] == 4
+
+
+def test_training_that_diverges_is_an_error_and_not_a_model():
+    with pytest.raises(TrainingError, match=r"made the model worse: no measurement.*lower train.rate"):
+        list(loop.fit(job(rate=1000.0, schedule="constant", warmup=0)))
+    with pytest.raises(TrainingError, match=r"the loss was .* at the first step and is .* at the last"):
+        list(loop.fit(job(held=False, rate=1000.0, schedule="constant", warmup=0)))
+
+
+def test_weights_of_another_run_that_training_makes_worse_are_kept():
+    made = job(rate=1000.0, schedule="constant", warmup=0)
+    made.is_warm = True
+    before = {name: tensor.clone() for name, tensor in made.network.state_dict().items()}
+    *events, done = loop.fit(made)
+    assert done.result.facts["best_step"] == 0
+    assert any("the weights from before training are kept" in note for note in notes_of(events))
+    after = done.result.model.network.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_measurement_that_is_nan_is_never_the_best():
+    class Lost(SlowHeldOut):
+        def measure(self, *about):
+            return Measurement({"nll": math.nan}, math.nan, 10)
+
+    made = job()
+    made.held_out = Lost(made.held_out)
+    with pytest.raises(TrainingError, match="held-out text is NaN or infinite after training"):
+        list(loop.fit(made))
+
+
+def test_signal_gives_up_a_step_before_its_weights_change():
+    with Stop() as stop:
+        made = job(stop=stop, steps=1000)
+        made.held_out = None
+        calls, forward = itertools.count(), made.network.hidden.forward
+
+        def signalled(x):
+            if next(calls) == 3 * 8 + 2:  # a batch has eight positions: within the fourth
+                signal.raise_signal(signal.SIGINT)
+            return forward(x)
+
+        made.network.hidden.forward = signalled
+        state = loop.begin(made)
+        *events, done = loop.fit(made, state)
+        resumable = [event.state.step for event in of_kind(events, loop.SavePoint)]
+    three = list(loop.fit(job(held=False, steps=1000, stop=StopsAfter(3))))[-1].result.model.network
+    assert (done.result.facts["steps"], state.index, resumable) == (3, 3, [3])
+    weights = done.result.model.network.state_dict()
+    assert all(torch.equal(weights[name], each) for name, each in three.state_dict().items())
+
+
+class StopsAfter(Stop):
+    """A signal that comes between two steps."""
+
+    def __init__(self, steps):
+        super().__init__()
+        self._asked = 0
+        self._steps = steps
+
+    @property
+    def number(self):
+        self._asked += 1
+        return signal.SIGINT if self._asked > self._steps else None
+
+    @number.setter
+    def number(self, number):
+        pass
+
+
+def test_long_training_says_beforehand_how_long_it_takes():
+    told = notes_of(loop.fit(job(held=False, steps=10, clock=SlowClock())))
+    assert any(note.startswith("training takes about ") and "10 steps" in note for note in told)
+    limited = SlowClock(100_000.0)
+    assert not any("training takes" in note for note in notes_of(loop.fit(job(held=False, clock=limited))))

@@ -184,3 +184,25 @@ def test_training_does_not_load_torch_s_compiler(tmp_path):
         "assert 'torch._dynamo' not in sys.modules, 'loaded'\n"
     )
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True)
+
+
+def test_text_of_words_that_a_run_does_not_know_is_noted_with_the_way_out(run, tmp_path, caplog):
+    path = tmp_path / "new.txt"
+    path.write_text("kissa istui matolla\nkoira ja kissa lauloivat\n" * 40)
+    sets = {key: value for key, value in SMALL.items() if key.startswith("train.")} | {"train.steps": 1}
+    nextword.train(path, source=str(run.path), set=sets)
+    assert "of the tokens of this text are unknown to the vocabulary of" in caplog.text
+    assert "--tokenizer words makes a vocabulary of this text" in caplog.text
+    caplog.clear()
+    nextword.train(path, source=str(run.path), set=sets, tokenizer="words")
+    assert "are unknown to the vocabulary" not in caplog.text
+
+
+def test_measuring_a_long_text_says_beforehand_how_long_it_takes(run, text, monkeypatch):
+    def told():
+        return notes_of(run.settings.find_task().evaluate(run.trained, [str(text)], {}))
+
+    assert not any("takes" in note for note in told())
+    monkeypatch.setattr("nextword.tasks.lm._BEGINNING", 50)
+    monkeypatch.setattr("nextword.tasks.lm.LONG", 0.0)
+    assert any(note.startswith("measuring ") and " takes about " in note for note in told())

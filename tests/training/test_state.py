@@ -23,6 +23,7 @@ from nextword.tasks.objectives import bptt
 from nextword.tasks.objectives.next_token import NextToken
 from nextword.training import loop
 from nextword.training.job import Job
+from nextword.training.validation import Validation
 
 CPU = torch.device("cpu")
 VOCABULARY = 23
@@ -200,3 +201,29 @@ def test_state_of_another_model_is_refused_in_one_sentence():
         state.restore(found, json.loads(values))
     with pytest.raises(DamagedError, match="does not fit this model"):
         loop.begin(job).restore(load(tensors), {})
+
+
+def test_measurement_that_a_signal_ended_is_made_when_training_resumes(monkeypatch):
+    whole, rows = run(make("tiny"))
+    measure, seen = Validation.measure, []
+
+    def interrupted(self, state):
+        seen.append(state.step)
+        return iter(()) if len(seen) == 2 else measure(self, state)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Validation, "measure", interrupted)
+        file = written_at(make("tiny", save_every=8), 8)
+    job = make("tiny")
+    rest, later = run(job, taken_up(job, *file))
+    assert (later[0]["step"], "valid_nll" in later[0]) == (8, True)
+    assert rows[-len(later) :] == later
+    assert all(torch.equal(whole[name], rest[name]) for name in whole)
+
+
+def test_state_of_an_earlier_version_has_no_losses():
+    tensors, values = written_at(make("tiny", save_every=2), 2)
+    earlier = {name: value for name, value in json.loads(values).items() if not name.endswith("_loss")}
+    state = loop.begin(make("tiny"))
+    state.restore(load(tensors), earlier)
+    assert (state.step, state.first_loss, state.has_diverged) == (2, 0.0, False)

@@ -56,7 +56,7 @@ class Interpolated:
             self.fallback,
             kinds=self.kinds,
             adjusted=self.adjusted,
-            notes=_too_small(small, settings),
+            notes=_too_small(small, settings, predictable_V),
         )
 
     def estimate(self, counts: CountTrie, settings: NgramSettings, predictable_V: Array) -> Estimate:
@@ -77,7 +77,7 @@ class Interpolated:
                 )
             probs.append(u + gamma[parents] * probs[-1][links[n - 2]])
             backoffs.append(gamma)
-        return Estimate(probs, backoffs, self.fallback, notes=_too_small(small, settings))
+        return Estimate(probs, backoffs, self.fallback, notes=_too_small(small, settings, predictable_V))
 
     def unigrams(self, c: Array, D: Array, predictable_V: Array, unknown: str = "share") -> Array:
         """Return p of every token without context: the discounted mass is shared equally by all tokens.
@@ -214,8 +214,13 @@ def _node(counts: CountTrie, words: list[int]) -> int:
     return node
 
 
-def _too_small(orders: list[int], settings: NgramSettings) -> list[str]:
-    """Return one note for all orders whose discounts could not be estimated."""
+def _too_small(orders: list[int], settings: NgramSettings, predictable_V: Array) -> list[str]:
+    """Return one note for all orders whose discounts could not be estimated.
+
+    Every subword or character occurs often, so order 1 of a closed vocabulary says nothing about the text.
+    """
+    if not predictable_V[UNKNOWN]:
+        orders = [n for n in orders if n > 1]
     if not orders:
         return []
     named = " and ".join(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from nextword.core.durations import LONG, about
 from nextword.core.events import Event, Note
 from nextword.core.family import CompositeFamily, Cost, CountFamily, NetworkFamily
 from nextword.runs.settings import RunSettings
@@ -38,12 +39,15 @@ def _of_parts(settings: RunSettings, examples: Any, conditions: Conditions) -> d
 
 
 def warn_if_too_slow(minutes: float | None, settings: RunSettings, examples: Any) -> Iterator[Event]:
-    """Note if a count model is expected to take longer than the minutes, which are an upper limit for it."""
+    """Note if a count model takes long; the minutes, if given, are an upper limit for it."""
     family = settings.find_family()
-    if minutes is None or not isinstance(family, CountFamily):
+    if not isinstance(family, CountFamily):
         return
     seconds = _cost(settings, family, examples).seconds
-    if seconds > 60 * minutes:
+    if minutes is None:
+        if seconds > LONG:
+            yield Note(f"training takes {about(seconds)}")
+    elif seconds > 60 * minutes:
         yield Note(f"training will take about {seconds:,.0f} s, more than --minutes {minutes:g}")
 
 
