@@ -31,6 +31,7 @@ _PUBLIC = {
     "compress": "nextword.api.compress",
     "decompress": "nextword.api.decompress",
     "doctor": "nextword.api.doctor",
+    "estimate": "nextword.api.estimate",
     "evaluate": "nextword.api.eval",
     "export": "nextword.api.export",
     "filter": "nextword.api.filter",
@@ -61,6 +62,7 @@ __all__ = [
     "compress",
     "decompress",
     "doctor",
+    "estimate",
     "evaluate",
     "export",
     "filter",
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
     from nextword.api.data import check_data, list_data
     from nextword.api.decompress import decompress
     from nextword.api.doctor import doctor
+    from nextword.api.estimate import estimate
     from nextword.api.eval import evaluate
     from nextword.api.export import export
     from nextword.api.filter import filter  # noqa: A004

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from nextword.api.arguments import checked
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError, Stopped
 from nextword.core.events import Event, Stage, result_of
@@ -31,16 +32,30 @@ class CompareOptions:
     out: str | os.PathLike[str] | None = None
 
 
+@checked
 def compare(
     *data: str | os.PathLike[str],
     models: str | Sequence[str] = (),
+    valid: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    tokenizer: str | Sequence[str] | None = None,
+    minutes: float | None = None,
+    seeds: int = 1,
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the interface's name
-    **options: Any,
+    out: str | os.PathLike[str] | None = None,
+    task: str | None = None,
 ) -> Comparison | TaskComparison:
-    """Train several models on one split and measure them; further keywords are those of the command line."""
+    """Train several models on one split and measure them; the keywords are the options of the command line.
+
+    >>> nextword.compare("corpus.txt", models=["ngram", "ngram-laplace"], out="comparison")
+    <Comparison of 2 models: best ngram...>
+    """
     names = models.split(",") if isinstance(models, str) else models
     texts = tuple(os.fspath(name) for name in data)
-    asked = CompareOptions(data=texts, models=tuple(names), sets=dict(set or {}), **options)
+    held_out = (valid,) if isinstance(valid, (str, os.PathLike)) else valid
+    asked = CompareOptions(
+        data=texts, task=task, models=tuple(names), valid=tuple(os.fspath(name) for name in held_out),
+        tokenizer=tokenizer, minutes=minutes, seeds=seeds, sets=dict(set or {}), out=out,
+    )  # fmt: skip
     found: Comparison | TaskComparison = result_of(comparing(asked))
     return found
 

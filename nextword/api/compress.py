@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from nextword.api.arguments import checked
 from nextword.api.opened import Name, Opened, language_model
 from nextword.core.errors import DataError
 from nextword.evaluation.compress import compressor
@@ -14,17 +15,26 @@ from nextword.system.atomic import write_atomically
 ENDING = ".nwz"
 
 
+@checked
 def compress(run: Opened | Name, data: bytes) -> bytes:
-    """Compress any bytes with a run."""
-    found = language_model(run, forward=True)
-    return compressor.compress(found.model, found.tokenizer, data, found.fingerprint)
+    """Compress any bytes with a run; `decompress` gives them back.
+
+    >>> coded = nextword.compress("runs/tiny", b"the cat sat on the mat")
+    >>> nextword.decompress("runs/tiny", coded)
+    b'the cat sat on the mat'
+    """
+    return _compressed(language_model(run, forward=True), data)
+
+
+def _compressed(run: Opened, data: bytes) -> bytes:
+    return compressor.compress(run.model, run.tokenizer, data, run.fingerprint)
 
 
 def compress_file(run: Opened | Name, file: str, out: str | None = None) -> dict[str, Any]:
     """Compress a file; the new one is ``FILE.nwz`` unless ``out`` names it."""
     found = language_model(run, forward=True)
     data = read_file(file)
-    coded = compress(found, data)
+    coded = _compressed(found, data)
     path = out or file + ENDING
     write_file(path, coded)
     rate = 8 * len(coded) / len(data) if data else 0.0

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
+from nextword.api.arguments import checked
 from nextword.core import config
 from nextword.core.events import Event, result_of
+from nextword.core.spelling import for_python
 from nextword.data import check
 from nextword.data.corpora import get_corpus, list_corpora
 from nextword.data.report import CheckReport
@@ -28,8 +32,13 @@ def listed() -> list[dict[str, Any]]:
     ]
 
 
+@checked
 def list_data() -> list[str]:
-    """List the names of all corpora."""
+    """List the names of all corpora.
+
+    >>> "sotu" in nextword.list_data()
+    True
+    """
     return [row["name"] for row in listed()]
 
 
@@ -40,13 +49,27 @@ def get(name: str, out: str) -> dict[str, Any]:
     return {"name": name, "path": out, "files": len(files), "bytes": size}
 
 
-def check_data(*files: str) -> CheckReport:
-    """Count lines, words, duplicates, unseen words and encoding problems of a text, with advice."""
-    report: CheckReport = result_of(checking(files))
-    return report
+@checked
+def check_data(
+    *files: str | os.PathLike[str],
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
+) -> CheckReport:
+    """Count lines, words, duplicates, unseen words and encoding problems of a text, with advice.
+
+    >>> nextword.check_data("corpus.txt").lines
+    40
+    """
+    report: CheckReport = result_of(checking([os.fspath(file) for file in files], set or {}))
+    return replace(
+        report,
+        notes=tuple(for_python(each) for each in report.notes),
+        problems=tuple(for_python(each) for each in report.problems),
+        advice=tuple(for_python(each) for each in report.advice),
+    )
 
 
-def checking(files: Sequence[str], sets: Sequence[str] = ()) -> Iterator[Event]:
+def checking(files: Sequence[str], sets: Mapping[str, Any] | Sequence[str] = ()) -> Iterator[Event]:
     """Run `check_data` and yield its progress; the last event holds the report."""
-    built = config.build({"data": DataSettings}, config.parse_sets(sets))
+    given = sets if isinstance(sets, Mapping) else config.parse_sets(sets)
+    built = config.build({"data": DataSettings}, given)
     yield from check.checking(files, cast(DataSettings, built["data"]))

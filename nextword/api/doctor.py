@@ -11,15 +11,18 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from nextword.api.arguments import checked
 from nextword.core.errors import NextwordError
 from nextword.core.events import Done, Event, Progress, Stage, result_of
 from nextword.core.findings import Finding, note, ok, problem
 from nextword.core.sizes import show_size
+from nextword.core.spelling import for_python
 from nextword.store.check import check_leftovers, check_run, runs_in
 from nextword.store.disk import free_bytes
 from nextword.store.disk_check import SCARCE, check_disk, nearest
@@ -38,10 +41,15 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_
 _NEED = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*(?:>=\s*([0-9.]+))?[^;]*(?:;\s*(.*))?")
 
 
+@checked
 def doctor(*runs: str | os.PathLike[str]) -> list[Finding]:
-    """Run all checks and return the findings; ``runs``: which to check (default: all under ``runs/``)."""
+    """Run all checks and return the findings; ``runs``: which to check (default: all under ``runs/``).
+
+    >>> [finding for finding in nextword.doctor("runs/tiny") if finding.about == "runs/tiny"]
+    [ok       runs/tiny: ...]
+    """
     found: list[Finding] = result_of(checking([os.fspath(run) for run in runs]))
-    return found
+    return [replace(each, text=for_python(each.text)) for each in found]
 
 
 def checking(names: Sequence[str] = ()) -> Iterator[Event]:

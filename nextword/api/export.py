@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nextword.api.arguments import checked
 from nextword.api.opened import Name, Opened, language_model
 from nextword.core import catalog
 from nextword.core.errors import ConfigError
@@ -21,8 +22,13 @@ if TYPE_CHECKING:
 FORMATS = ("arpa",)
 
 
+@checked
 def export(run: Opened | Name, path: Name, to: str = "arpa") -> Path:
-    """Write a run as another program's file; ``.gz`` compresses it."""
+    """Write a run as another program's file; ``.gz`` compresses it.
+
+    >>> nextword.export("runs/tiny", "tiny.arpa").name
+    'tiny.arpa'
+    """
     finish(exporting(run, to, path))
     return Path(path)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import IO, Any, cast
 
+from nextword.api.arguments import checked
 from nextword.api.opened import Name, Opened, language_model
 from nextword.core import config
 from nextword.core.errors import ConfigError, DataError
@@ -18,11 +19,24 @@ from nextword.evaluation.lines.filter import Filtered, FilterSettings, Scorer, f
 from nextword.evaluation.lines.scores import NO_END
 
 
+@checked
 def filter(  # noqa: A001 - the verb's name
-    run: Opened | Name, file: Name, out: Name, *, against: Opened | Name | None = None, keep: str = "best"
+    run: Opened | Name,
+    file: Name,
+    out: Name,
+    *,
+    against: Opened | Name | None = None,
+    keep: str = "best",
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
 ) -> Filtered:
-    """Copy the lines of a file that the rule keeps; called again after an interruption, it resumes."""
-    found: Filtered = result_of(filtering(run, os.fspath(file), os.fspath(out), against=against, keep=keep))
+    """Copy the lines of a file that the rule keeps; called again after an interruption, it resumes.
+
+    >>> nextword.filter("runs/tiny", "test.txt", "kept.txt", keep="head:50").kept
+    1
+    """
+    found: Filtered = result_of(
+        filtering(run, os.fspath(file), os.fspath(out), against=against, keep=keep, sets=set or {})
+    )
     return found
 
 
@@ -33,10 +47,10 @@ def filtering(
     *,
     against: Opened | Name | None = None,
     keep: str = "best",
-    sets: Sequence[str] = (),
+    sets: Mapping[str, Any] | Sequence[str] = (),
 ) -> Iterator[Event]:
     """Run `filter` and yield its progress; it writes to a file or a stream (default: standard output)."""
-    given = {"filter.keep": keep} | config.parse_sets(sets)
+    given = {"filter.keep": keep} | (dict(sets) if isinstance(sets, Mapping) else config.parse_sets(sets))
     settings = cast(FilterSettings, config.build({"filter": FilterSettings}, given)["filter"])
     first = language_model(run)
     second = None if against is None else language_model(against)

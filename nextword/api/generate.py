@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from nextword.api.arguments import checked
 from nextword.api.opened import Name, Opened, language_model
 from nextword.api.results import Text
 from nextword.core import catalog, config
@@ -19,18 +20,52 @@ __all__ = ["Ending", "as_json", "generate", "opened", "settings", "stream", "unk
 _GROUP = "generate"
 
 
-def settings(asked: Mapping[str, Any], sets: Iterable[str] = ()) -> DecodeSettings:
+def settings(asked: Mapping[str, Any], sets: Mapping[str, Any] | Iterable[str] = ()) -> DecodeSettings:
     """Check the settings and draw a seed if none is given; ``sets`` are ``key=value`` as typed."""
-    values = {**asked, **config.parse_sets(sets)}
+    values = {**asked, **(sets if isinstance(sets, Mapping) else config.parse_sets(sets))}
     dotted = {f"{_GROUP}.{key.removeprefix(_GROUP + '.')}": value for key, value in values.items()}
     built = cast(DecodeSettings, config.build({_GROUP: DecodeSettings}, dotted)[_GROUP])
     catalog.find_path("decode", built.decode)
     return built.seeded()
 
 
-def generate(run: Opened | Name, prompt: str = "", **asked: Any) -> Text | list[Text]:
-    """Continue a prompt; return it with its continuation, or a list of several texts."""
-    chosen = settings(asked)
+@checked
+def generate(
+    run: Opened | Name,
+    prompt: str = "",
+    *,
+    decode: str = "sample",
+    max_tokens: int = 100,
+    min_tokens: int = 0,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    min_p: float = 0.0,
+    typical: float = 1.0,
+    seed: int | None = None,
+    samples: int = 1,
+    beam_size: int = 4,
+    length_penalty: float = 0.6,
+    n_best: int = 1,
+    stop: str | Sequence[str] = (),
+    ban: str | Sequence[str] = (),
+    no_repeat: int = 0,
+    repetition_penalty: float = 1.0,
+    unknown: bool = False,
+    batch: int = 64,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
+) -> Text | list[Text]:
+    """Continue a prompt; return it with its continuation, or a list if several texts are asked for.
+
+    ``decode`` is "sample", "greedy" or "beam"; ``seed=None`` draws one at random, which the text remembers.
+
+    >>> run = nextword.load("runs/tiny")
+    >>> run.generate("the cat sat on the", decode="greedy")
+    'the cat sat on the mat'
+    >>> len(nextword.generate("runs/tiny", "the", samples=3, temperature=0.8, seed=1))
+    3
+    """
+    chosen = settings(settings_in(locals()), set or {})
     texts = [_text(prompt, found, chosen) for found in collect(_tokens(run, prompt, chosen))]
     return texts[0] if len(texts) == 1 else texts
 
@@ -41,6 +76,13 @@ class Ending:
 
     reason: str
     tokens: int
+
+
+def settings_in(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Pick the settings of decoding out of the arguments of a call."""
+    found = {name: arguments[name] for name in DecodeSettings.model_fields}
+    one = {name: (found[name],) for name in ("stop", "ban") if isinstance(found[name], str)}
+    return found | one
 
 
 def stream(run: Opened | Name, prompt: str, chosen: DecodeSettings) -> Generator[str, None, list[Ending]]:

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 
+from nextword.api.arguments import checked
 from nextword.api.opened import Name
 from nextword.api.run import Run, load
 from nextword.core.events import Done, Event, Stage, finish
@@ -21,8 +22,14 @@ from nextword.store.writing import check_target, new_run
 from nextword.text.words import WordTokenizer
 
 
+@checked
 def import_(path: Name, out: Name | None = None, overwrite: bool = False) -> Run:
-    """Make a run from an ARPA file and save it in ``out`` (default: under ``runs/``)."""
+    """Make a run from an ARPA file and save it in ``out`` (default: under ``runs/``).
+
+    >>> file = nextword.export("runs/tiny", "tiny.arpa")
+    >>> nextword.import_(file, "runs/imported")
+    <Run ngram over ... in runs/imported>
+    """
     made: Run = finish(importing(path, out, overwrite=overwrite))
     return made
 

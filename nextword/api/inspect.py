@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from nextword.api.arguments import checked
 from nextword.api.opened import Name, Opened, language_model
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError, DataError
@@ -29,20 +30,48 @@ class InspectOptions:
     text: str | None = None  # None: the run generates one; "-": standard input
     against: Opened | Name | None = None
     asked: Mapping[str, Any] | None = None  # settings of the probes
-    sets: Iterable[str] = ()
+    sets: Mapping[str, Any] | Iterable[str] = ()
     out: str | os.PathLike[str] | None = None
 
 
-def inspect(run: Opened | Name, what: str, text: str | None = None, **asked: Any) -> ProbeResult:
-    """Run a probe and return its named arrays; further keywords are those of the command line."""
-    against = asked.pop("against", None)
-    found: list[ProbeResult] = finish(inspecting(run, InspectOptions((what,), text, against, asked)))
+@checked
+def inspect(
+    run: Opened | Name,
+    what: str,
+    text: str | None = None,
+    *,
+    against: Opened | Name | None = None,
+    out: Name | None = None,
+    layer: int = 0,
+    head: int = 0,
+    unit: int = 0,
+    set_gate: str = "",
+    distance: int = 100,
+    places: int = 16,
+    tokens: int = 0,
+    powers: int = 100,
+    neighbours: int = 5,
+    words: int = 12,
+    beam_size: int = 3,
+    max_tokens: int = 8,
+    seed: int = 0,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
+) -> ProbeResult:
+    """Run a probe and return its named arrays and pictures; ``out`` writes them to a file.
+
+    >>> nextword.inspect("runs/tiny", "surprise", "the cat sat on the mat")
+    <ProbeResult surprise of tiny: ...>
+    """
+    asked = {name: value for name, value in locals().items() if name in ProbeSettings.model_fields}
+    found: list[ProbeResult] = finish(
+        inspecting(run, InspectOptions((what,), text, against, asked, set or {}, out))
+    )
     return found[0]
 
 
-def settings(asked: Mapping[str, Any], sets: Iterable[str] = ()) -> ProbeSettings:
+def settings(asked: Mapping[str, Any], sets: Mapping[str, Any] | Iterable[str] = ()) -> ProbeSettings:
     """Check the settings; ``sets`` are ``key=value`` as typed."""
-    values = {**asked, **config.parse_sets(sets)}
+    values = {**asked, **(sets if isinstance(sets, Mapping) else config.parse_sets(sets))}
     dotted = {f"{_GROUP}.{key.removeprefix(_GROUP + '.')}": value for key, value in values.items()}
     return cast(ProbeSettings, config.build({_GROUP: ProbeSettings}, dotted)[_GROUP])
 

@@ -8,17 +8,23 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from nextword.api.arguments import checked
 from nextword.core import catalog
 from nextword.core.events import Event, result_of
 
 
+@checked
 def lab(
     name: str,
     run: str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
     quick: bool = False,
 ) -> Any:
-    """Run an experiment, or "all" of them, and return the result. ``quick``: fewer steps and seeds."""
+    """Run an experiment, or "all" of them, and return the result. ``quick``: fewer steps and seeds.
+
+    >>> nextword.lab("sums-to-one", quick=True).name
+    'sums-to-one'
+    """
     return result_of(experimenting(name, run=run, out=out, quick=quick))
 
 

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from nextword.api.arguments import checked
 from nextword.api.opened import Name
 from nextword.api.run import Run, load
 from nextword.core import catalog, config
 from nextword.core.contracts import START, Tokenizer
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Measure, Note, Stage, finish
+from nextword.core.numbers import show_number
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.evaluation.lm.streams import ScoreStream
@@ -34,6 +36,7 @@ from nextword.training.mixtures.memories import MemoryRequest, MemoryTuner, Mixt
 from nextword.training.mixtures.weights import TuningText
 
 
+@checked
 def mix(
     *runs: Name | Run,
     tune: Name,
@@ -48,6 +51,10 @@ def mix(
 
     Memories: ``cache`` (a neural cache of at most this many tokens), ``recent`` (the same without a network),
     ``neighbours`` (a text in which the nearest neighbours are looked up).
+
+    >>> mixture = nextword.mix("runs/tiny", "runs/short", tune="test.txt", out="runs/mixture")
+    >>> mixture.members
+    ('tiny', 'short')
     """
     memories = MemoryOptions(cache, recent, neighbours, dict(set or {}))
     made: Run = finish(mixing(runs, tune, out, overwrite=overwrite, memories=memories))
@@ -198,7 +205,7 @@ def _weighed(joined: Sequence[MixtureMember]) -> Generator[Event, None, dict[str
 
 def _perplexity(logps: Sequence[Any]) -> str:
     nll = -tune_weights(logps, 200, 1e-4).history[-1]
-    return f"{math.exp(nll):,.2f}" if nll < 700 else "infinite"
+    return show_number(math.exp(nll) if nll < 700 else math.inf)
 
 
 def _beside(target: Name) -> Path | None:

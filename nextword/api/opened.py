@@ -100,7 +100,11 @@ class Opened:
             return saved.fingerprint(open_run(target))
 
     def describe(self) -> str:
-        """Say in one phrase which model it is and how large."""
+        """Say in one phrase which model it is and how large.
+
+        >>> run.describe()
+        'ngram over 14 words, ... n-grams'
+        """
         model = self.trained.model
         large = f", {sum(model.trie.sizes):,} n-grams" if isinstance(model, NgramModel) else ""
         if self.parameters is not None:
@@ -108,7 +112,11 @@ class Opened:
         return f"{self.settings.name} over {self.settings.find_task().phrase(self.trained.vocabulary)}{large}"
 
     def summary(self) -> dict[str, Any]:
-        """Collect what `--json` prints about a new run."""
+        """Collect the facts about a run, as ``nextword train --json`` prints them.
+
+        >>> run.summary()["tokenizer"]
+        'words'
+        """
         task = self.settings.find_task()
         values: dict[str, Any] = {
             "run": None if self.path is None else self.place,

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from nextword.api.arguments import checked
 from nextword.api.opened import Name, Opened, opened
 from nextword.core.task import Prediction
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 
 
+@checked
 def predict(run: Opened | Name, inputs: str | Iterable[str]) -> list[Prediction]:
-    """Predict for one input or several, in order."""
+    """Predict for one input or several, in order; a language model has `generate` instead.
+
+    >>> nextword.predict("runs/tiny", ["the cat sat"])
+    Traceback (most recent call last):
+    nextword.core.errors.ConfigError: ... nextword.generate(RUN, prompt=TEXT)
+    """
     given = [inputs] if isinstance(inputs, str) else inputs
     return list(predicting(run, given))
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from nextword.api.arguments import checked
 from nextword.api.opened import Name, Opened, language_model
 from nextword.core.errors import ConfigError
 from nextword.data.paths import read_bytes, resolve
@@ -21,6 +22,9 @@ class Reordered:
 
     rescored: ordering.Rescored
     notes: tuple[str, ...] = ()  # what is left out of the model's scores
+
+    def __repr__(self) -> str:
+        return f"<Reordered: {len(self.lines):,} lines, {self.describe()}>"
 
     @property
     def lines(self) -> list[str]:
@@ -58,10 +62,22 @@ class Reordered:
         }
 
 
+@checked
 def rescore(
     run: Opened | Name, file: Name, *, weights: str | Sequence[float] | None = None, tune: Name | None = None
 ) -> Reordered:
-    """Reorder n-best lists; ``tune`` names a file of references to tune the weights on."""
+    """Reorder n-best lists; ``tune`` names a file of references to tune the weights on.
+
+    >>> nextword.rescore("runs/tiny", "nbest.tsv", weights=[0, 1]).lines[0].split("\\t")[-1]
+    'the cat sat on the mat'
+    """
+    return rescored(run, file, weights, tune)
+
+
+def rescored(
+    run: Opened | Name, file: Name, weights: str | Sequence[float] | None = None, tune: Name | None = None
+) -> Reordered:
+    """Do what `rescore` does, with errors as the command line spells them."""
     numbers = _numbers(weights) if isinstance(weights, str) else weights
     found = language_model(run)
     nbest = read_nbest(_lines(file), _shown(file))

@@ -19,6 +19,9 @@ class Token:
     logprob: float
     known: bool = True
 
+    def __repr__(self) -> str:
+        return f"Token({self.text!r}, {self.logprob:.4f}{'' if self.known else ', unknown'})"
+
 
 @dataclass(frozen=True)
 class Score:
@@ -54,6 +57,10 @@ class Next(list[tuple[str, float]]):
     def __init__(self, pairs: Iterable[tuple[str, float]], is_probability: bool = True) -> None:
         super().__init__(pairs)
         self.is_probability = is_probability
+
+    def __repr__(self) -> str:
+        pairs = ", ".join(f"({text!r}, {value:.4g})" for text, value in self[:_ROWS])
+        return f"[{pairs}{f', … {len(self) - _ROWS:,} more' if len(self) > _ROWS else ''}]"
 
     def _repr_html_(self) -> str:
         kind = "probability" if self.is_probability else "score (not a probability)"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from nextword.api.arguments import checked
 from nextword.api.opened import Name, Opened, language_model
 from nextword.api.results import Score, Token
 from nextword.core import config
@@ -48,10 +49,14 @@ def notes(run: Opened, options: ScoreOptions) -> list[str]:
     return [NO_END] if options.end is None and not counts_end(run.tokenizer) else []
 
 
+@checked
 def score(run: Opened | Name, text: str) -> Score:
-    """Measure how well a run predicts a text, its end included; `scores` takes files, line by line.
+    """Measure how well a run predicts a text, its end included; `evaluate` takes files.
 
     The text is a whole document, or whole lines where the run's unit is the line.
+
+    >>> nextword.score("runs/tiny", "the cat sat").tokens[0]
+    Token('the', -...)
     """
     found = language_model(run)
     data = text.encode("utf-8", "surrogatepass")

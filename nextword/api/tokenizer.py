@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from nextword.api.arguments import checked
 from nextword.core import catalog, config
 from nextword.core.contracts import Tokenizer
 from nextword.core.errors import ConfigError
@@ -24,12 +25,34 @@ from nextword.text.settings import TextSettings
 _SHOWN = 12
 
 
+@checked
 def train_tokenizer(
-    data: str | os.PathLike[str] | Sequence[str] = (), name: str = "bpe", out: str | None = None, **sets: Any
+    data: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    name: str = "bpe",
+    out: str | os.PathLike[str] | None = None,
+    *,
+    size: int = 0,
+    unknown: Literal["spell", "literal"] = "spell",
+    min_count: int = 1,
+    max_vocab: int = 0,
+    fit_bytes: int = 64_000_000,
+    normalize: Literal["none", "nfc"] = "none",
+    lowercase: bool = False,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
 ) -> Tokenizer:
-    """Train a tokenizer on text; ``out`` saves it. Keywords are settings of ``text``, as in size=8000."""
-    names = [os.fspath(data)] if isinstance(data, (str, os.PathLike)) else list(data)
-    made: Tokenizer = finish(_fitting(names, name, {f"text.{key}": value for key, value in sets.items()}))
+    """Train a tokenizer on text; ``out`` saves it. The keywords are settings of the group ``text``.
+
+    >>> tokenizer = nextword.train_tokenizer("corpus.txt", "characters", out="characters.json")
+    >>> tokenizer.decode(tokenizer.encode("the cat"))
+    'the cat'
+    """
+    names = [os.fspath(each) for each in ([data] if isinstance(data, (str, os.PathLike)) else data)]
+    values = {
+        "size": size, "unknown": unknown, "min_count": min_count, "max_vocab": max_vocab,
+        "fit_bytes": fit_bytes, "normalize": normalize, "lowercase": lowercase,
+    }  # fmt: skip
+    given = {f"text.{key}": value for key, value in values.items()} | dict(set or {})
+    made: Tokenizer = finish(_fitting(names, name, given))
     if out is not None:
         _save(made, out)
     return made

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from nextword.api.arguments import checked
+from nextword.api.opened import Name
 from nextword.api.run import Run, load
-from nextword.core import catalog
 from nextword.core.errors import ConfigError, Stopped
 from nextword.core.events import Done, Event, Note, Stage, finish
 from nextword.runs import saved
@@ -30,32 +31,71 @@ from nextword.training.fit import fit
 from nextword.training.order import Conditions, Order, settings_of
 
 
+@checked
 def train(
     data: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     *,
     model: str | None = None,
+    task: str | None = None,
+    recipe: str | os.PathLike[str] | None = None,
+    source: str | os.PathLike[str] | Run | None = None,
+    valid: str | os.PathLike[str] | None = None,
+    tokenizer: str | os.PathLike[str] | None = None,
+    minutes: float | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the interface's name
+    seed: int | None = None,
+    device: str = "auto",
     out: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     resume: bool = False,
-    **order: Any,
 ) -> Run:
     """Train a model and return it; ``out`` saves it in a folder, from which ``resume`` resumes it.
 
-    Further keywords are those of the command line: tokenizer, valid, minutes, seed, task, recipe, device.
+    ``source`` (``--from`` on the command line) is a run whose weights training starts from; ``set`` takes any
+    setting, and the other keywords are the options of ``nextword train``.
+
+    >>> nextword.train("corpus.txt", model="ngram", set={"model.order": 2})
+    <Run ngram over 14 words, ... n-grams, in memory>
     """
-    known = set_of_names()
-    for name in order:
-        if name not in known:
-            raise ConfigError(catalog.unknown("argument", name, sorted(known), "of train"))
-    requested = Order(data=_names(data), model=model, sets=dict(set or {}), **order)
+    requested = order_of(data, model, task, recipe, source, valid, tokenizer, minutes, set, seed, device)
     made: Run = finish(run(requested, out, resume=resume, overwrite=overwrite, keep=out is not None))
     return made
 
 
-def set_of_names() -> frozenset[str]:
-    """Return the keywords that `train` takes besides its own."""
-    return frozenset(Order.__dataclass_fields__) - {"data", "model", "sets"}
+def order_of(
+    data: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None,
+    model: str | None,
+    task: str | None,
+    recipe: Name | None,
+    source: Name | Run | None,
+    valid: Name | None,
+    tokenizer: Name | None,
+    minutes: float | None,
+    sets: Mapping[str, Any] | None,
+    seed: int | None,
+    device: str,
+) -> Order:
+    """Collect the arguments of a call as an order; paths become strings."""
+    if minutes is not None and not isinstance(minutes, int):
+        minutes = float(minutes)
+    return Order(
+        data=_names(data), task=task, model=model, recipe=_text(recipe), source=_run_name(source),
+        valid=_text(valid), tokenizer=_text(tokenizer), minutes=minutes,
+        sets=dict(sets or {}), seed=None if seed is None else int(seed), device=device,
+    )  # fmt: skip
+
+
+def _text(name: Name | None) -> str | None:
+    return None if name is None else os.fspath(name)
+
+
+def _run_name(run: Name | Run | None) -> str | None:
+    """Return the folder of a run, since training starts from saved weights."""
+    if not isinstance(run, Run):
+        return _text(run)
+    if run.path is None:
+        raise ConfigError("'source' is a run that is not saved; save it first with run.save(\"runs/NAME\")")
+    return os.fspath(run.path)
 
 
 def run(

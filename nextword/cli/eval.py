@@ -33,5 +33,5 @@ def evaluate(
     from nextword.api import eval as measuring
 
     rule = None if dynamic is None else dynamic.value
-    report = progress.follow(measuring.evaluating(run, data, sets or (), rule))
+    report = progress.follow(measuring.evaluating(run, data, sets or (), rule, explain=json))
     show.as_json(report.to_json()) if json else show.result(str(report))

@@ -26,7 +26,7 @@ def rescore(
     """Reorder n-best lists (Kaldi, JSONL or TSV: id, score, text) by a model's scores."""
     from nextword.api import rescore as rescoring
 
-    done = rescoring.rescore(run, file, weights=weights, tune=tune)
+    done = rescoring.rescored(run, file, weights, tune)
     if json:
         show.as_json(done.figures())
     else:

@@ -36,6 +36,10 @@ class Comparison:
     about: str
     models: list[RankedModel[Row]] = field(default_factory=list)  # the models: rows of several seeds together
 
+    def __repr__(self) -> str:
+        first = f"best {self.models[0].name}, " if self.models else ""
+        return f"<Comparison of {len(self.models)} models: {first}report {self.report}>"
+
     @property
     def best(self) -> str:
         """The run that predicts best."""

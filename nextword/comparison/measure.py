@@ -46,6 +46,7 @@ def measured(setup: Setup, trained: Trained, row: Row) -> Row:
         known_perplexity=finite(known),
         word_perplexity=finite(report.word_perplexity),
         unknown_rate=report.unknown_rate,
+        unseen_rate=report.unseen_rate,
         tokens=report.tokens,
         bytes=report.bytes,
         zero_tokens=report.zero_tokens,

@@ -44,7 +44,7 @@ def _table(made: Page, found: Sequence[RankedModel[Row]]) -> None:
     summary += [f"{each.name}: {note}." for each in found for note in (each.note, each.planned) if note]
     if any(each.first.bits_per_byte is None for each in found):
         summary.append("A dash means infinite: the model gave probability 0 to something that occurred.")
-    if unknown := max((each.first.unknown_rate for each in found), default=0.0):
+    if unknown := max((each.first.unseen_rate for each in found), default=0.0):
         summary.append(
             f"{unknown:.1%} of the new words were never seen in training; `of known words` leaves them out, "
             "bits per byte spells them letter by letter."

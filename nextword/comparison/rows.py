@@ -80,6 +80,7 @@ class Row(Result):
     known_perplexity: float | None = None  # over known words and END
     word_perplexity: float | None = None
     unknown_rate: float = 0.0
+    unseen_rate: float = 0.0  # unknown words other than ``<unk>`` in the text
     tokens: int = 0
     bytes: int = 0  # of the held-out text
     zero_tokens: int = 0

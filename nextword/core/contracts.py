@@ -205,6 +205,7 @@ class Encoded:
     unknown: int  # number of UNKNOWN ids
     side_nats: float = 0.0  # extra cost of spelling unknown words and unusual gaps
     documents: tuple[int, ...] | None = None  # positions of STARTs that begin a document; None: all do
+    literal: int = 0  # how many of the UNKNOWN ids are ``<unk>`` in the text
 
     @property
     def tokens(self) -> int:

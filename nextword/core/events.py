@@ -10,6 +10,8 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from nextword.core.spelling import for_python
+
 Rows = list[dict[str, Any]]  # of ``metrics.jsonl``
 _log = logging.getLogger("nextword")
 
@@ -106,7 +108,7 @@ def finish(events: Iterable[Event]) -> Any:
 
 def _log_note(event: Event) -> None:
     if isinstance(event, Note):
-        _log.warning(event.message)
+        _log.warning(for_python(event.message))
 
 
 def returned(events: Generator[Event, None, Any]) -> Any:

@@ -14,6 +14,9 @@ class Finding:
     about: str  # machine, memory, disk, a run …
     text: str
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         return f"{self.level:<7}  {self.about}: {self.text}"
 

@@ -47,6 +47,12 @@ class CheckReport:
         """Return plain values."""
         return asdict(self)
 
+    def __repr__(self) -> str:
+        return (
+            f"<CheckReport: {self.lines:,} lines, {self.words:,} words, {len(self.problems)} problems, "
+            f"{len(self.advice)} pieces of advice>"
+        )
+
     def __str__(self) -> str:
         longest = self.longest_line
         rows = [

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nextword.core.printable import markup, printable
+from nextword.drawing.height import height
 from nextword.store.disk import write_file
 
 Cell = str | int | float | bool | None
@@ -131,9 +132,10 @@ class Page:
         )
 
     def fragment(self) -> str:
-        """Return the page in an iframe for a notebook, so that its style stays inside."""
-        frame = "width:100%;height:40rem;border:0"
-        return f'<iframe sandbox style="{frame}" srcdoc="{html.escape(self.html(), quote=True)}"></iframe>'
+        """Return the page in an iframe of its height, for a notebook: so its style stays inside."""
+        page = self.html()
+        frame = f"width:100%;height:{height(page)}px;border:0"
+        return f'<iframe sandbox style="{frame}" srcdoc="{html.escape(page, quote=True)}"></iframe>'
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the file atomically."""

@@ -52,6 +52,9 @@ class ExperimentResult:
         assert self.findings, "an experiment judges every part of its claim"
         assert len(self.headline.split()) <= LONGEST, f"more than {LONGEST} words: {self.headline}"
 
+    def __repr__(self) -> str:
+        return f"<ExperimentResult {self.name}: {self.verdict}>"
+
     @property
     def command(self) -> str:
         """The command that reproduces it."""

@@ -45,6 +45,9 @@ class ProbeResult:
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
     parts: tuple[Figure | Table, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<ProbeResult {self.what} of {self.run}: {self.sentence}>"
+
     def page(self) -> Page:
         """Return the one-file report."""
         return page([self])

@@ -17,6 +17,7 @@ from nextword.core.durations import LONG, about
 from nextword.core.errors import ConfigError, DamagedError, FormatError, NextwordError
 from nextword.core.events import Done, Event, Note, Stage, returned
 from nextword.core.family import Budget, CountFamily, Family, NetworkFamily
+from nextword.core.numbers import show_number
 from nextword.core.settings import Settings
 from nextword.core.sizes import show_size
 from nextword.core.task import (
@@ -32,6 +33,7 @@ from nextword.core.task import (
 )
 from nextword.data.beginning import Beginning
 from nextword.data.encode import DataFacts, PackedText, encode, hash_ids
+from nextword.data.seen import SeenText
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.data.split import TooShort, hold_out
@@ -243,7 +245,7 @@ class LanguageModelling(Task):
         yield Stage("measure the held-out text", examples.valid.size, "bytes")
         report = evaluate(model, prepared.vocabulary, examples.valid.blocks())
         bits = report.bits_per_byte
-        yield Note(f"held-out text: perplexity {report.perplexity:,.2f}, {bits:.4f} bits per byte")
+        yield Note(f"held-out text: perplexity {show_number(report.perplexity)}, {bits:.4f} bits per byte")
         values = report.to_json()
         return Measurement({name: values[name] for name in _VALIDATED}, report.nll, report.tokens)
 
@@ -304,11 +306,11 @@ class LanguageModelling(Task):
         if stream is None:
             yield from _announce(run, source)
         yield Stage("measure", source.size, "bytes")
-        report = evaluate(run.model, run.vocabulary, source.blocks(), stream)
+        seen = SeenText(run.facts.data)
+        report = evaluate(run.model, run.vocabulary, seen.watch(source.blocks()), stream)
+        report = replace(report, training_text=_seen(seen, source, data))
         yield from (Note(message) for message in source.notes)
-        if report.explanation:
-            yield Note(report.explanation)
-        yield Done(report)
+        yield Done(report)  # it shows its explanation itself
 
     def predictor(self, run: Trained) -> Predictor:
         """Refuse: a language model continues a text, which is `generate`."""
@@ -372,6 +374,14 @@ def limit_to_time(settings: RunSettings, texts: Texts, seconds: float | None) ->
     }
     learned = values if settings.text.tokenizer in sizes.LEARNED else {}
     return with_open(settings, learned), replace(texts, source=source, valid=valid)
+
+
+def _seen(seen: SeenText, source: Source, data: DataSettings) -> str | None:
+    """Say what a measured text has in common with the training text, if anything."""
+    if seen.begins_the_text:
+        return "the text begins with the one that this model was trained on"
+    both = seen.shared_file(source, data)
+    return None if both is None else f"{both} is a part of what this model was trained on"
 
 
 def _shared(source: Source, valid: Source) -> Iterator[Note]:

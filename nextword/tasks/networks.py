@@ -17,6 +17,7 @@ from nextword.core.contracts import Encoded, bits_per_byte
 from nextword.core.errors import ConfigError
 from nextword.core.events import Event, Note
 from nextword.core.family import NetworkFamily
+from nextword.core.numbers import show_number
 from nextword.core.task import Batches, Measurement, Ranks
 from nextword.data.batches.batch import Ids, Kind
 from nextword.data.batches.stream import Columns, Stream, check_length, choose_kind, make_batches
@@ -203,7 +204,9 @@ class HeldOutText:
         """Return perplexity and bits per byte as people read them."""
         nll, bits = values["nll"] or 0.0, values.get("bits_per_byte")
         perplexity = math.exp(nll) if nll < 700 else math.inf
-        return f"perplexity {perplexity:,.2f}" + ("" if bits is None else f", {bits:.4f} bits per byte")
+        return f"perplexity {show_number(perplexity)}" + (
+            "" if bits is None else f", {bits:.4f} bits per byte"
+        )
 
     def digest(self) -> str:
         """Return the SHA-256 of what is measured."""

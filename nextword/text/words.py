@@ -154,8 +154,9 @@ class WordTokenizer:
             nats = float(spelled[found.ids[unknown] - known].sum()) + self.side.gaps.total_cost(found.gaps)
             nats += found.unknown * self.side.literal_cost  # before the learned words become unknown again
             found.ids[unknown] = UNKNOWN
-            found = found._replace(unknown=found.unknown + int(np.count_nonzero(unknown)))
-            yield encoded(found, chunk, self.unit, nats)
+            literal = found.unknown
+            found = found._replace(unknown=literal + int(np.count_nonzero(unknown)))
+            yield replace(encoded(found, chunk, self.unit, nats), literal=literal)
 
     def can_code(self, data: bytes) -> bool:
         """Return whether `split` can encode these bytes: UTF-8 without NUL, with no lossy normalization."""

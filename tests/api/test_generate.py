@@ -24,10 +24,12 @@ def test_stream_is_the_generated_text_in_pieces(run):
 
 
 def test_wrong_generation_setting_is_named(run):
-    with pytest.raises(
-        ConfigError, match=r"unknown setting 'generate\.temprature'; did you mean 'generate\.temp"
-    ):
+    with pytest.raises(ConfigError, match="unknown argument 'temprature' of generate; did you mean 'temp"):
         run.generate(temprature=2)
+    with pytest.raises(
+        ConfigError, match=r"unknown setting 'generate\.temprature'; did you mean 'generate\."
+    ):
+        run.generate(set={"temprature": 2})
     with pytest.raises(ConfigError, match=r"'generate\.top_k' is -1; it must be 0 or more"):
         run.generate(top_k=-1)
     with pytest.raises(ConfigError, match="unknown decode 'greddy'; did you mean 'greedy'"):

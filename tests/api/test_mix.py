@@ -124,7 +124,7 @@ def test_evidence_tells_neighbours_and_cached_words(place, mixed):
     [
         ({"cache": 0}, "'cache.size' is 0; it must be 1 or more"),
         ({"cache": 9, "set": {"cache.thetta": 1}}, "did you mean 'cache.theta'"),
-        ({"set": {"cache.theta": 1.0}, "recent": 5}, "this memory is not part of the mixture; add --cache"),
+        ({"set": {"cache.theta": 1.0}, "recent": 5}, "this memory is not part of the mixture; add 'cache'"),
         ({"neighbours": "nowhere.txt"}, "nowhere.txt"),
     ],
 )
@@ -178,7 +178,7 @@ def test_dynamic_evaluation_is_an_option(place):
         set={"dynamic.rate": 0.0, "dynamic.statistics": str(place / "train.txt")},
     )  # fmt: skip
     assert gathered.nll == pytest.approx(plain.nll, abs=1e-6)
-    with pytest.raises(ConfigError, match="add --dynamic sgd"):
+    with pytest.raises(ConfigError, match='add dynamic="sgd"'):
         run.evaluate(place / "test.txt", set={"dynamic.rate": 0.2})
     with pytest.raises(ConfigError, match="has none"):
         nextword.evaluate(place / "counts", place / "test.txt", dynamic="sgd")

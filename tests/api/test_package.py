@@ -9,8 +9,9 @@ import nextword
 
 NAMES = {
     "Next", "NextwordError", "Run", "Score", "Text", "Token", "__version__", "check_data", "compare",
-    "compress", "decompress", "doctor", "evaluate", "export", "filter", "generate", "import_", "inspect",
-    "lab", "list_data", "load", "mix", "next", "predict", "rescore", "score", "train", "train_tokenizer",
+    "compress", "decompress", "doctor", "estimate", "evaluate", "export", "filter", "generate", "import_",
+    "inspect", "lab", "list_data", "load", "mix", "next", "predict", "rescore", "score", "train",
+    "train_tokenizer",
 }  # fmt: skip
 
 

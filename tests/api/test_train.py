@@ -33,7 +33,7 @@ def test_wrong_argument_of_train_is_named(corpus):
 
 def test_minutes_that_will_hardly_do_are_noted(corpus, caplog):
     nextword.train(corpus, model="ngram", minutes=0.0001)
-    assert "more than --minutes 0.0001" in caplog.text
+    assert "more than minutes=0.0001" in caplog.text
 
 
 def test_notes_go_to_the_log(corpus, caplog):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from nextword.comparison.report import page
 
@@ -29,3 +30,12 @@ def test_the_texts_of_curves_and_table_are_named(found):
     text = page(found, None, "trained on x").html()
     assert text.count("Lines are of the text for choices") == 2
     assert "Bits per byte and perplexity are of the new text" in text
+
+
+def test_unk_in_the_text_is_not_a_word_that_was_never_seen(found):
+    def shown(**rates):
+        rows = [replace(each, rows=[replace(row, **rates) for row in each.rows]) for each in found]
+        return page(rows, None, "trained on x").html()
+
+    assert "never seen in training" not in shown(unknown_rate=0.05, unseen_rate=0.0)
+    assert "5.0% of the new words were never seen" in shown(unknown_rate=0.08, unseen_rate=0.05)

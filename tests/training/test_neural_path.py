@@ -113,7 +113,7 @@ def test_new_words_begin_at_the_mean_and_known_ones_are_found_by_their_text(run,
 @pytest.mark.parametrize(
     ("about", "words"),
     [
-        ({"set": {"model.hidden": 8}}, r"--from .* does not fit: '.*' is .* there and .* here"),
+        ({"set": {"model.hidden": 8}}, r"source=.* does not fit: '.*' is .* there and .* here"),
         ({"model": "lstm"}, r"is a rnn, and a lstm cannot start from its weights"),
     ],
 )
@@ -126,7 +126,7 @@ def test_run_that_does_not_fit_gets_one_sentence(run, text, about, words):
 def test_count_model_has_no_weights_to_begin_with(text, tmp_path):
     made = nextword.train(text, model="ngram", out=tmp_path / "n")
     with pytest.raises(
-        ConfigError, match=r"--from needs a model with weights to start from, and .* is a ngram"
+        ConfigError, match=r"'source' needs a model with weights to start from, and .* is a ngram"
     ):
         nextword.train(text, source=str(made.path))
 

@@ -53,6 +53,10 @@ class TokenEvidence:
     probability: float
     said: tuple[Said, ...]
 
+    def __repr__(self) -> str:
+        brief = self.brief()
+        return f"<TokenEvidence {self.text!r}, p={self.probability:.4g}{f': {brief}' if brief else ''}>"
+
     @property
     def logprob(self) -> float:
         """log p, natural."""

@@ -40,6 +40,7 @@ class Totals:
     words: int = 0
     bytes: int = 0
     unknown: int = 0
+    literal: int = 0  # of them: ``<unk>`` in the text
     nats: float = 0.0  # of tokens that are possible
     side_nats: float = 0.0
     zeros: int = 0
@@ -59,6 +60,7 @@ class Totals:
         self.words += piece.words
         self.bytes += piece.bytes
         self.unknown += piece.unknown
+        self.literal += piece.literal
         self.side_nats += piece.side_nats
 
     def _place(self, ids: Array, at: int, tokenizer: Tokenizer) -> str:
@@ -100,6 +102,8 @@ def report(
         word_perplexity=_exp((nats + totals.side_nats) / totals.words),
         bits_per_byte=bits_per_byte(nats + totals.side_nats, totals.bytes),
         unknown_rate=totals.unknown / max(1, totals.tokens - totals.sequences),
+        literal_rate=totals.literal / max(1, totals.tokens - totals.sequences),
+        side_bits_per_byte=bits_per_byte(totals.side_nats, totals.bytes),
         seconds=seconds,
         signature=signature(model, tokenizer, dynamic),
         lossless=tokenizer.lossless,

@@ -7,6 +7,11 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from nextword.core.numbers import show_number
+
+_MANY_UNSEEN = 0.25  # the share of new words from which on they decide the numbers
+_STORED = 8  # bits of a byte
+
 
 @dataclass(frozen=True)
 class Report:
@@ -28,11 +33,32 @@ class Report:
     first_zero: str | None = None
     is_probability: bool = True
     dynamic: str | None = None  # how the model adapted to the text: rule/rate/decay/segment
+    literal_rate: float = 0.0  # the part of unknown_rate that is ``<unk>`` in the text, no new word
+    side_bits_per_byte: float = 0.0  # the part of bits_per_byte that spells unknown words and codes layout
+    training_text: str | None = None  # which part of the text the model was trained on, if any
+
+    @property
+    def unseen_rate(self) -> float:
+        """The share of the tokens that are new to the model."""
+        return max(0.0, self.unknown_rate - self.literal_rate)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Report: {show_number(self.bits_per_byte, 4)} bits per byte, "
+            f"perplexity {show_number(self.perplexity)}, {self.tokens:,} tokens, "
+            f"{self.unknown_rate:.2%} unknown>"
+        )
 
     @property
     def explanation(self) -> str:
         """Why a number is missing or needs care; empty where all is well."""
         said = []
+        if self.training_text is not None:
+            said.append(
+                f"{self.training_text}: these numbers say little about new text; measure on a text that the "
+                "model has not seen"
+            )
+        said += self._out_of_domain()
         if self.zero_tokens:
             said.append(
                 f"the model gives probability 0 to {self.zero_tokens:,} of {self.tokens:,} tokens, the first "
@@ -48,11 +74,32 @@ class Report:
             )
         return "; ".join(said)
 
+    def _out_of_domain(self) -> list[str]:
+        """Explain numbers that come from words the model does not know, and say what to do."""
+        costly = self.bits_per_byte > _STORED and math.isfinite(self.bits_per_byte)
+        said = []
+        if self.unseen_rate > _MANY_UNSEEN:
+            share = self.side_bits_per_byte / self.bits_per_byte if math.isfinite(self.bits_per_byte) else 0.0
+            spelled = f" and were spelled, which takes {share:.0%} of the bits" if share else ""
+            noun = "words" if "tok:words" in self.signature else "tokens"
+            said.append(
+                f"{self.unseen_rate:.0%} of the {noun} are unknown to the model{spelled}: the text is of "
+                "another kind or language than the training text; train on text like this one, or with a "
+                "tokenizer that knows every text (bpe or bytes)"
+            )
+        if costly:
+            said.append(
+                f"{self.bits_per_byte:.1f} bits per byte are more than the {_STORED} of a file as it is "
+                "stored: the model expects something else at almost every place"
+            )
+        return said
+
     def to_json(self) -> dict[str, Any]:
         """Return every number; one that is not finite is null, and `explanation` says why."""
         values = asdict(self)
-        if self.dynamic is None:
-            del values["dynamic"]
+        for name in ("dynamic", "training_text"):
+            if values[name] is None:
+                del values[name]
         for key, value in values.items():
             if isinstance(value, float) and not math.isfinite(value):
                 values[key] = None
@@ -63,19 +110,26 @@ class Report:
     def rows(self) -> list[tuple[str, str]]:
         """Return names and values as they are shown."""
         return [
-            ("bits per byte", _shown(self.bits_per_byte, 4)),
-            ("perplexity", _shown(self.perplexity, 2)),
-            ("word perplexity", _shown(self.word_perplexity, 2)),
-            ("nats per token", _shown(self.nll, 4)),
+            ("bits per byte", show_number(self.bits_per_byte, 4)),
+            ("perplexity", show_number(self.perplexity)),
+            ("word perplexity", show_number(self.word_perplexity) + self._beside()),
+            ("nats per token", show_number(self.nll, 4)),
             ("tokens", f"{self.tokens:,}"),
             ("words", f"{self.words:,}"),
             ("bytes", f"{self.bytes:,}"),
-            ("unknown", f"{self.unknown_rate:.2%}"),
+            ("unknown", f"{self.unknown_rate:.2%}" + self._literal()),
             ("lossless", "yes" if self.lossless else "no"),
             *([("dynamic", self.dynamic)] if self.dynamic is not None else []),
             ("seconds", f"{self.seconds:.2f}"),
             ("signature", self.signature),
         ]
+
+    def _beside(self) -> str:
+        """Say what word perplexity has and perplexity has not, where there is anything of it."""
+        return " (with spelling and layout)" if self.side_bits_per_byte > 0 else ""
+
+    def _literal(self) -> str:
+        return f" ({self.literal_rate:.2%} are <unk> in the text)" if self.literal_rate else ""
 
     def __str__(self) -> str:
         width = max(len(name) for name, _ in self.rows())
@@ -89,7 +143,3 @@ class Report:
         )
         note = f"<p>{html.escape(self.explanation)}</p>" if self.explanation else ""
         return f"<table>{cells}</table>{note}"
-
-
-def _shown(value: float, digits: int) -> str:
-    return f"{value:,.{digits}f}" if math.isfinite(value) else "infinite"

@@ -155,6 +155,7 @@ def _joined(pieces: list[Encoded]) -> Encoded:
         words=sum(piece.words for piece in pieces),
         bytes=sum(piece.bytes for piece in pieces),
         unknown=sum(piece.unknown for piece in pieces),
+        literal=sum(piece.literal for piece in pieces),
         side_nats=sum(piece.side_nats for piece in pieces),
         documents=_joined_documents(pieces),
     )

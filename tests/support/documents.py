@@ -1,0 +1,181 @@
+"""The command blocks of the documents, and how they are run: in order, in one folder for each document.
+
+Comments before a block change how it is tested, not what readers see:
+
+``<!-- test: skip, REASON -->``        the next block is not run
+``<!-- test: output differs, REASON -->``  the next block is run, but its output is not compared
+``<!-- test: minutes=0.05 -->``        from here on ``--minutes M`` and ``minutes=M`` are this many
+``<!-- test: file NAME -->``           the reader's own file is there from here on (400 lines of text)
+``<!-- test: run python CODE -->``     makes what the reader has from elsewhere
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from places import ROOT
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$|^<!-- test: (.*?) -->$", re.MULTILINE | re.DOTALL)
+PROGRAMS = (
+    "nextword",
+    "printf",
+    "cat",
+    "cmp",
+    "zcat",
+    "head",
+    "make",
+    "pip",
+    "torchrun",
+    "git",
+    "mkdir",
+    "cp",
+)
+SECONDS = 240  # most for one command, however busy the machine is
+_NUMBER = re.compile(r"\d[\d,]*\.?\d*(?:e[+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of a document, or a block of Python; ``skipped`` says why it cannot be run."""
+
+    document: str
+    line: int
+    text: str
+    is_python: bool = False
+    shown: tuple[str, ...] = ()  # the output as the document shows it
+    skipped: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.document}:{self.line}: {self.text}"
+
+
+def documents() -> list[Path]:
+    """Every document with blocks."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def commands(path: Path) -> Iterator[Command]:
+    """Every command of a document, in order; the marks have been applied."""
+    text = path.read_text(encoding="utf-8")
+    name, skipped, minutes, differs = path.name, "", "", False
+    for found in FENCE.finditer(text):
+        line = text.count("\n", 0, found.start()) + 1
+        kind, body, mark = found.groups()
+        if mark is not None:
+            word, _, rest = mark.partition(" ")
+            if word.startswith("minutes="):
+                minutes = word.removeprefix("minutes=")
+            elif mark.startswith("output differs,"):
+                differs = True
+            elif word == "skip,":
+                skipped = rest
+            elif word == "file":
+                yield Command(name, line, _own_file(rest), True)
+            elif word == "run":
+                yield Command(name, line, rest.removeprefix("python "), True)
+            else:
+                raise ValueError(f"{name}:{line}: unknown mark '{mark}'")
+            continue
+        for each in _in_block(name, line, kind, _shorter(body, minutes)):
+            shown = () if skipped or differs else each.shown
+            yield replace(each, shown=shown, skipped=skipped)
+        skipped, differs = "", False
+
+
+def _in_block(name: str, line: int, kind: str, body: str) -> Iterator[Command]:
+    if kind == "python":
+        yield Command(name, line + 1, body, True)
+        return
+    rows = re.sub(r" \\\n *", " ", body).rstrip("\n").split("\n")
+    if any(row.startswith("$ ") for row in rows):
+        at = 0
+        while at < len(rows):
+            end = at + 1
+            while end < len(rows) and not rows[end].startswith("$ "):
+                end += 1
+            if rows[at].startswith("$ "):
+                yield Command(name, line + 1 + at, rows[at][2:], False, tuple(rows[at + 1 : end]))
+            at = end
+    elif rows[0].startswith((*(f"{each} " for each in PROGRAMS), "#!")):
+        for at, row in enumerate(rows):
+            if row.strip() and not row.startswith("#"):
+                yield Command(name, line + 1 + at, row)
+
+
+def _shorter(body: str, minutes: str) -> str:
+    if not minutes:
+        return body
+    return re.sub(r"(--minutes |minutes=)[\d.]+", rf"\g<1>{minutes}", body)
+
+
+def _own_file(name: str) -> str:
+    return f"import documents; documents.write_text({name!r})"
+
+
+def write_text(name: str) -> None:
+    """Write a text as a reader would have one: sentences that differ by name and place."""
+    seed = sum(name.encode())
+    people, things = (
+        ("the teacher", "a student", "my sister", "the mayor"),
+        ("letter", "window", "book", "door"),
+    )
+    lines = [
+        f"{people[(at * 7 + seed) % 4]} opened the {things[(at * 5 + at // 4) % 4]} "
+        f"number {(at * seed) % 13} today ."
+        for at in range(400)
+    ]
+    Path(name).write_text("".join(line + "\n" for line in lines))
+
+
+def copy_configs() -> None:
+    """Copy the recipes, which readers have in their checkout; the longest steps are cut."""
+    Path("configs").mkdir()
+    for path in (ROOT / "configs").glob("*.toml"):
+        text = re.sub(r"(?m)^(steps|epochs) = \d+", r"\1 = 1", path.read_text(encoding="utf-8"))
+        (Path("configs") / path.name).write_text(text, encoding="utf-8")
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """A shell in which ``nextword`` and ``python`` are those that are tested."""
+    programs = folder / ".programs"
+    programs.mkdir(exist_ok=True)
+    for name, text in (("nextword", "-m nextword"), ("python", "")):
+        script = programs / name
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {text} "$@"\n')
+        script.chmod(0o755)
+    paths = os.pathsep.join((str(ROOT), str(ROOT / "tests" / "support")))
+    return {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": paths, "COLUMNS": "400"}
+
+
+def run(command: Command, folder: Path) -> str:
+    """Run a command in a folder and return what it printed; it must succeed."""
+    typed = [sys.executable, "-c", command.text] if command.is_python else ["bash", "-c", command.text]
+    done = subprocess.run(
+        typed, cwd=folder, env=environment(folder), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=SECONDS, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{command}\n{done.stdout[-1000:]}{done.stderr[-2000:]}"
+    return done.stdout + done.stderr
+
+
+def missing(command: Command, printed: str) -> list[str]:
+    """The shown lines that were not printed; numbers may differ, and … stands for anything."""
+    rows = {_masked(row) for row in printed.split("\n")}
+    return [
+        row for row in command.shown if row.strip() and not any(_same(_masked(row), each) for each in rows)
+    ]
+
+
+def _masked(row: str) -> str:
+    return " ".join(re.sub(r"-+", "-", re.sub(r"\b[kMG]B\b", "B", _NUMBER.sub("0", row))).split())
+
+
+def _same(shown: str, printed: str) -> bool:
+    parts = [re.escape(part.strip()) for part in shown.split("…")]
+    return re.fullmatch(r".*".join(parts), printed) is not None
