@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterator
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
 from nextword.api.arguments import checked
 from nextword.api.opened import Name, Opened, language_model
 from nextword.api.results import Score, Token
+from nextword.api.tables import check_output, table_settings
 from nextword.core import config
 from nextword.core.contracts import START, UNKNOWN, Block, bits_per_byte
-from nextword.core.errors import DataError
+from nextword.core.errors import ConfigError, DataError
+from nextword.data.paths import ENDINGS, resolve
+from nextword.data.paths import Source as InputFile
+from nextword.data.rows import open_table
 from nextword.data.source import Source
+from nextword.evaluation.lines.records import RecordScores, groups, score_records
 from nextword.evaluation.lines.scores import NO_END, LineScore, counts_end, score_lines
 from nextword.evaluation.lm.evidence import TokenEvidence, each_evidence
 from nextword.evaluation.lm.streams import ScoreStream
+from nextword.system.atomic import writing
+
+_COLUMNS = ("logprob", "tokens", "perplexity")
+_GROUP_BYTES = 4 << 20  # of text scored at a time
 
 
 @dataclass(frozen=True)
@@ -32,6 +44,7 @@ class ScoreOptions:
     end: bool | None = None  # whether END is counted; None: where it ends a line, not a document
     format: str = "tsv"
     sets: tuple[str, ...] = ()
+    prefix: str = ""  # of the names of added columns
 
 
 def scores(run: Opened | Name, file: str, options: ScoreOptions) -> Iterator[LineScore]:
@@ -83,6 +96,65 @@ def rows(run: Opened | Name, file: str, options: ScoreOptions) -> Iterator[bytes
     show = _json_rows if options.format == "jsonl" else _tsv_rows
     for score in scores(run, file, options):
         yield "".join(row + "\n" for row in show(score, options)).encode("utf-8", "surrogateescape")
+
+
+def write(run: Opened | Name, file: str, out: str | IO[bytes], options: ScoreOptions) -> None:
+    """Write the rows of `rows` to a file, or the rows of the table itself with the scores as columns."""
+    if options.format == "rows":
+        _write_table(language_model(run), file, out, options)
+    else:
+        with writing(out) if isinstance(out, str) else nullcontext(out) as target:
+            target.writelines(rows(run, file, options))
+
+
+def format_for(file: str, out: str | None, given: str | None) -> str:
+    """Return the format that was given, else that of the file to write: a table's own rows, or TSV."""
+    if given is not None:
+        return given
+    is_table = (
+        out is not None and Path(out).suffix in ENDINGS and InputFile(out).format == InputFile(file).format
+    )
+    return "rows" if is_table and InputFile(file).format != "text" else "tsv"
+
+
+def _write_table(trained: Opened, file: str, out: str | IO[bytes], options: ScoreOptions) -> None:
+    """Copy a table, group by group, with log-probability, tokens and perplexity of every record."""
+    if options.by == "token":
+        raise ConfigError("--format rows adds one score to each row; use --by line, or --format jsonl")
+    source = resolve([file])
+    with ExitStack() as stack:
+        settings = table_settings(trained, config.parse_sets(options.sets))
+        table = open_table(source[0], settings, stack) if len(source) == 1 else None
+        if table is None:
+            raise DataError(
+                "--format rows copies one table: a file that ends in .jsonl, .csv, .tsv or .parquet, or "
+                "--set data.format=jsonl",
+                file,
+            )
+        check_output(table, out)
+        if isinstance(out, str) and os.path.exists(out) and os.path.samefile(table.source.path, out):
+            raise ConfigError(f"--out is '{out}', which is also the input; choose another file")
+        target = stack.enter_context(writing(out)) if isinstance(out, str) else out
+        writer = table.writer(target, [options.prefix + name for name in _COLUMNS])
+        for group in groups(table.rows(), _GROUP_BYTES):
+            texts = [row.text for row in group]
+            found = score_records(trained.model, trained.tokenizer, texts, options.begin, options.end)
+            writer.write(group, [True] * len(group), _columns(found, options))
+        writer.close()
+
+
+def _columns(found: RecordScores, options: ScoreOptions) -> dict[str, list[Any]]:
+    """Return the values of the new columns; a record without a word has none."""
+    scale = 1 / math.log(10) if options.log10 else 1.0
+    lines: list[tuple[Any, ...]] = []
+    for logprob, tokens in zip(found.logprob.tolist(), found.tokens.tolist(), strict=True):
+        known = (round(logprob * scale, 6), tokens, round(_perplexity(logprob / max(1, tokens)), 6))
+        lines.append(known if tokens else (None, 0, None))
+    return {options.prefix + name: [line[at] for line in lines] for at, name in enumerate(_COLUMNS)}
+
+
+def _perplexity(logp: float) -> float:
+    return math.exp(-logp) if -logp < 700 else math.inf
 
 
 def evidence_rows(run: Opened | Name, file: str, options: ScoreOptions) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from nextword.cli import progress, show
-from nextword.cli.options import Debug, Json, OutFile, RunName, Sets, TextFile
+from nextword.cli.options import Debug, Json, OutFile, Prefix, RunName, Sets, TextFile
 
 
 def filter_lines(
@@ -18,9 +18,17 @@ def filter_lines(
         typer.Option(metavar="RUN2", help="Score by the difference between two runs (Moore-Lewis)."),
     ] = None,
     keep: Annotated[
-        str, typer.Option(metavar="RULE", help="best, worst, head:P, middle:P, tail:P (percent) or below:X.")
+        str,
+        typer.Option(
+            metavar="RULE", help="best, worst, head:P, middle:P, tail:P (percent), below:X, buckets."
+        ),
     ] = "best",
+    add_score: Annotated[
+        bool,
+        typer.Option("--add-score", help="Write the score, too: before a line, or as a column of a table."),
+    ] = False,
     out: OutFile = None,
+    prefix: Prefix = "",
     sets: Sets = None,
     debug: Debug = False,
     json: Json = False,
@@ -30,7 +38,15 @@ def filter_lines(
 
     with show.raw_output(out, json) as target:
         done = progress.follow(
-            filtering.filtering(run, file, target, against=against, keep=keep, sets=sets or ())
+            filtering.filtering(
+                run,
+                file,
+                target,
+                against=against,
+                keep=keep,
+                sets=sets or (),
+                options={"filter.add_score": add_score, "filter.prefix": prefix},
+            )
         )
     if json:
         show.as_json(filtering.figures(done))

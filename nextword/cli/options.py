@@ -80,4 +80,7 @@ Sets = Annotated[
 ]
 RunOut = Annotated[str | None, typer.Option("--out", metavar="RUN", help="The new run (default: runs/…).")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing run.")]
+Prefix = Annotated[
+    str, typer.Option("--prefix", metavar="TEXT", help="Beginning of the names of columns added to a table.")
+]
 OutFile = Annotated[str | None, typer.Option("-o", "--out", metavar="FILE", help="The file to write.")]

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from nextword.cli import show
-from nextword.cli.options import Debug, Json, RunName, Sets, TextFile
+from nextword.cli.options import Debug, Json, OutFile, Prefix, RunName, Sets, TextFile
 
 
 class By(StrEnum):
@@ -24,6 +24,7 @@ class Format(StrEnum):
 
     tsv = "tsv"
     jsonl = "jsonl"
+    rows = "rows"
 
 
 def _is_terminal() -> bool:
@@ -54,7 +55,15 @@ def score(
     evidence: Annotated[
         bool, typer.Option("--evidence", help="One row per token, with where its probability comes from.")
     ] = False,
-    format: Annotated[Format, typer.Option(help="The format of the rows.")] = Format.tsv,  # noqa: A002
+    format: Annotated[  # noqa: A002
+        Format | None,
+        typer.Option(
+            help="tsv or jsonl; rows: a table's own rows, with the score added.  [default: tsv]",
+            show_default=False,
+        ),
+    ] = None,
+    out: OutFile = None,
+    prefix: Prefix = "",
     sets: Sets = None,
     debug: Debug = False,
     json: Json = False,
@@ -68,11 +77,13 @@ def score(
         log10=log10,
         begin=not no_bos,
         end=False if no_eos else None,
-        format=format.value,
+        format=scoring.format_for(file, out, None if format is None else format.value),
         sets=tuple(sets or ()),
+        prefix=prefix,
     )
     model = language_model(run)
-    if _is_terminal() and not json and format is Format.tsv:
+    writes_table = out is not None or options.format == "rows"
+    if _is_terminal() and not json and not writes_table and options.format == "tsv":
         show.result(_heading(by, log10, evidence))
     if evidence:
         if json:
@@ -84,5 +95,8 @@ def score(
         show.note(sentence)
     if json:
         show.as_json(scoring.whole(model, file, options))
+    elif writes_table:
+        with show.raw_output(out, json) as target:
+            scoring.write(model, file, target, options)
     else:
         show.stream(scoring.rows(model, file, options))

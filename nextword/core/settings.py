@@ -6,9 +6,9 @@ setting whose value is a name of the catalog's slot: ours, or one that another p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, field_validator
 from pydantic.fields import FieldInfo
@@ -22,6 +22,8 @@ class Settings(BaseModel):
     """A group of settings. Default, help and limits are on one line, next to the code they configure."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    # The values of settings in runs that were saved before there were such settings, if not the defaults.
+    earlier: ClassVar[Mapping[str, Any]] = {}
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,15 @@ class HeldOut(Protocol):
         ...
 
 
+@runtime_checkable
+class FinalFacts(Protocol):
+    """Held-out examples that tell something of a finished network for ``training.json``."""
+
+    def final_facts(self, network: Any) -> Mapping[str, float]:
+        """Return what the facts of the run say, by name."""
+        ...
+
+
 class DataFacts(Protocol):
     """What ``training.json`` and the model card say about the data."""
 

@@ -45,12 +45,13 @@ class Source:
     path: str
     named: bool = True  # the user named it; False: it was found in a folder or by a pattern
     size: int | None = None  # None: readable only once (a pipe, standard input)
+    title: str = ""  # how it is called in messages, where that is not its path
 
     @property
     def shown(self) -> str:
         """Its name in messages; a file name that is not UTF-8 is shown with escapes."""
-        if self.path in STDIN:
-            return "standard input"
+        if self.title or self.path in STDIN:
+            return self.title or "standard input"
         return os.fsencode(self.path).decode("utf-8", "backslashreplace")
 
     @property

@@ -39,6 +39,17 @@ class Head(Protocol):
         ...
 
 
+@runtime_checkable
+class MassRemover(Protocol):
+    """A head that may give START and UNKNOWN a share in training, which is removed when it is used."""
+
+    removes_mass: bool
+
+    def removed_mass(self, features_ND: Tensor) -> Tensor:
+        """Return the share that is removed after each feature."""
+        ...
+
+
 class Network(nn.Module):
     """Tokens in, features out. A subclass sets the attributes and has `start` and `read` (forward pass)."""
 

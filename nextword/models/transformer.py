@@ -8,7 +8,7 @@ ReLU², parts whose output is zero at first. GPT-2 and Llama are other settings 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from pydantic import Field, model_validator
@@ -58,6 +58,14 @@ class TransformerSettings(NeuralSettings):
     stack: Slot["stack"] = Field("plain", description="which layers, how often each: slot stack")
     init: Slot["init"] = Field("zero", description="initial weights: slot init")
     bias: bool = Field(False, description="biases in linear maps and norms")
+    head_bias: bool = Field(
+        False, description="bias of the softmax head; the adaptive one always has its own"
+    )
+    mask_impossible: bool = Field(
+        False,
+        description="softmax head: leave START and UNKNOWN out in training, as always when a run is used",
+    )
+    earlier: ClassVar[Mapping[str, Any]] = {"head_bias": True, "mask_impossible": True}
 
     @model_validator(mode="after")
     def _goes_together(self) -> TransformerSettings:
@@ -97,7 +105,10 @@ class TransformerNetwork(Network):
         self.drop = nn.Dropout(shape.dropout) if shape.dropout else None
         self.stack: Stack = find("stack", shape.stack)(shape, self.position)
         tied_VE = self.embedding.weight_VE if settings.tied else None
-        self.head = make_head(settings.head, shape.width, vocab_size, never_next(closed), tied_VE)
+        self.head = make_head(
+            settings.head, shape.width, vocab_size, never_next(closed), tied_VE,
+            settings.head_bias, settings.mask_impossible,
+        )  # fmt: skip
         find("init", settings.init)(self)
 
     def ready(self) -> None:

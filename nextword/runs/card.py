@@ -46,6 +46,7 @@ def card(
         f"- time: {facts.seconds:,.1f} s, finished {facts.finished}",
         *(f"- {_name(name)}: {value}" for name, value in _described(model).items()),
         *(f"- {_name(name)}: {_number(value)}" for name, value in numbers.items()),
+        *_removed(facts),
         *_members(settings, model),
         "",
     ]
@@ -60,6 +61,16 @@ def card(
 def _described(model: LanguageModel) -> Mapping[str, Any]:
     found = {"order": str(model.order)} if isinstance(model, NgramModel) else {}
     return found | {"parameters": f"{model.parameters:,}"} if isinstance(model, Parametric) else found
+
+
+def _removed(facts: Facts) -> list[str]:
+    """Return how much probability START and UNKNOWN would have if they were not left out."""
+    mass = facts.training.get("removed_mass")
+    if not isinstance(mass, float):
+        return []
+    return [
+        f"- probability of START and UNKNOWN, which is removed: {mass:.2g} on average of the held-out text"
+    ]
 
 
 def _members(settings: RunSettings, model: LanguageModel) -> list[str]:

@@ -107,7 +107,15 @@ def from_toml(text: str, name: str) -> RunSettings:
     shown = str(tree.get("name", family))
     preset = presets.Preset(shown, family, "")
     given = config.flatten({key: value for key, value in tree.items() if key not in _HEAD})
-    return _build(preset, tree.get("task"), given)
+    return _build(preset, tree.get("task"), _earlier(family), given)
+
+
+def _earlier(family: str) -> dict[str, Any]:
+    """Return the values of settings that a run of this family may have been saved without."""
+    groups = groups_of(cast(Family, catalog.find("model", family)))
+    return {
+        f"{group}.{name}": value for group, kind in groups.items() for name, value in kind.earlier.items()
+    }
 
 
 def groups_of(family: Family) -> dict[str, type[Settings]]:

@@ -23,7 +23,7 @@ from nextword.data.batches.batch import Ids, Kind
 from nextword.data.batches.stream import Columns, Stream, check_length, choose_kind, make_batches
 from nextword.data.encode import hash_ids
 from nextword.models.family import NeuralSettings
-from nextword.models.network import Head, Network, NeuralLanguageModel, is_recurrent
+from nextword.models.network import Head, MassRemover, Network, NeuralLanguageModel, is_recurrent
 from nextword.models.training import NeuralTrainSettings
 from nextword.models.warm_start import start_from
 from nextword.runs.settings import RunSettings
@@ -144,6 +144,7 @@ def _build(settings: RunSettings, vocab_size: int, closed: bool, draw: bool = Tr
 _ROWS = 32  # of a batch
 _SHORTEST = 128  # tokens of a row, if documents are that long
 _PIECE = 256  # tokens read at once
+_MASS_TOKENS = 2_000  # on which the probability of START and UNKNOWN is measured
 Row = npt.NDArray[np.int64]
 
 
@@ -200,6 +201,23 @@ class HeldOutText:
         perplexity = math.exp(nll) if nll < 700 else math.inf
         return Measurement({"nll": nll, "perplexity": perplexity, "bits_per_byte": bits}, nll, count)
 
+    def final_facts(self, network: Network) -> dict[str, float]:
+        """Return the mean probability of START and UNKNOWN, where it is removed when the network is used."""
+        if not isinstance(network.head, MassRemover) or not network.head.removes_mass:
+            return {}
+        model, masses = NeuralLanguageModel(network), []
+        rows = [row[:_PIECE] for row in self.some(_MASS_TOKENS)]
+        with torch.inference_mode():
+            for at in range(0, len(rows), _ROWS):
+                ids_BT, lengths_B = _padded(rows[at : at + _ROWS])
+                state = model.start(len(ids_BT), None, False)
+                before_BTD, _ = model.read(ids_BT, lengths_B, state)
+                is_scored_BT = np.arange(ids_BT.shape[1]) < lengths_B[:, None]
+                is_scored_BT[:, 0] = False
+                features_ND = before_BTD[torch.from_numpy(is_scored_BT).to(before_BTD.device)]
+                masses.append(network.head.removed_mass(features_ND))
+        return {"removed_mass": float(torch.cat(masses).double().mean())}
+
     def describe(self, values: Mapping[str, float | None]) -> str:
         """Return perplexity and bits per byte as people read them."""
         nll, bits = values["nll"] or 0.0, values.get("bits_per_byte")
@@ -240,12 +258,18 @@ def _rows(stream: Stream) -> list[Row]:
     return rows
 
 
-def _score(model: NeuralLanguageModel, rows: Sequence[Row]) -> tuple[float, int]:
-    """Return the nats and number of tokens of some rows, read in pieces with a carried state."""
+def _padded(rows: Sequence[Row]) -> tuple[Row, Row]:
+    """Return rows as one array, filled up with zeros, and their lengths."""
     lengths = np.array([len(row) for row in rows])
     ids_BT = np.zeros((len(rows), lengths.max()), np.int64)
     for ids_T, row in zip(ids_BT, rows, strict=True):
         ids_T[: len(row)] = row
+    return ids_BT, lengths
+
+
+def _score(model: NeuralLanguageModel, rows: Sequence[Row]) -> tuple[float, int]:
+    """Return the nats and number of tokens of some rows, read in pieces with a carried state."""
+    ids_BT, lengths = _padded(rows)
     state = model.start(len(rows), None, False)
     nats = 0.0
     for at in range(0, ids_BT.shape[1], _PIECE):

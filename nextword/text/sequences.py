@@ -6,7 +6,6 @@ Small ones are merged, so that a million short records do not take a million cal
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 
 from nextword.core.contracts import END, START, UNKNOWN, Block, Encoded, Unit
 from nextword.text.chunks import GATHER, SPACES
+from nextword.text.patterns import Pattern
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _IS_SPACE = np.zeros(256, bool)
@@ -150,18 +150,16 @@ class PlainJoiner:
 
 
 _LONG = 1 << 15  # a line longer than twice this is cut
-_LINE_END = re.compile(rb"\n(?=[^ \t\v\f\r\n])")
-_INSIDE = re.compile(rb"[A-Za-z](?= [A-Za-z])")  # no token spans the space between two words
 
 
-def text_pieces(blocks: Iterable[Block], unit: Unit) -> Iterator[Piece]:
+def text_pieces(blocks: Iterable[Block], unit: Unit, pattern: Pattern) -> Iterator[Piece]:
     """Yield the parts of a stream of text; the last part of a block is held back until the next block."""
     waiting, begins, words, is_first = b"", False, 0, False
     for batch in pieces(blocks, unit):
         for piece in batch:
             begins, words = begins or piece.begins, words + piece.words
             is_first = is_first or piece.begins_document
-            found = list(parts(waiting + piece.data))
+            found = list(parts(waiting + piece.data, pattern))
             waiting = b"" if piece.ends else found.pop()
             newline = piece.raw - len(piece.data)  # the newline belongs to the last part of a line
             for number, part in enumerate(found, start=1):
@@ -170,19 +168,22 @@ def text_pieces(blocks: Iterable[Block], unit: Unit) -> Iterator[Piece]:
                 begins, words, is_first = False, 0, False
 
 
-def parts(data: bytes) -> Iterator[bytes]:
+def parts(data: bytes, pattern: Pattern) -> Iterator[bytes]:
     """Cut the data after line ends, and long lines inside; yield at least one part, possibly empty."""
     start = 0
-    for match in _LINE_END.finditer(data):
-        yield from _chopped(data[start : match.end()])
+    for match in pattern.line_end.finditer(data):
+        yield from _chopped(data[start : match.end()], pattern)
         start = match.end()
-    yield from _chopped(data[start:])
+    yield from _chopped(data[start:], pattern)
 
 
-def _chopped(line: bytes) -> Iterator[bytes]:
-    """Cut a very long line into parts, at places that depend only on its own start."""
+def _chopped(line: bytes, pattern: Pattern) -> Iterator[bytes]:
+    """Cut a very long line into parts, at places that depend only on its own start.
+
+    A part without a place that the pattern allows (32 KB of one run of letters) is cut between characters.
+    """
     while len(line) > 2 * _LONG + 4:
-        match = _INSIDE.search(line, _LONG, 2 * _LONG)
+        match = pattern.inside.search(line, _LONG, 2 * _LONG)
         end = match.end() if match else character_end(line[: 2 * _LONG]) or 2 * _LONG
         yield line[:end]
         line = line[end:]

@@ -5,7 +5,8 @@ The choices follow the lectures' preprocessing steps; each description names the
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -31,7 +32,11 @@ class TextSettings(Settings):
     fit_bytes: int = Field(
         64_000_000, ge=1, description="subwords are learned from this many bytes at the start of the text"
     )
+    pattern: Literal["qwen2", "gpt2"] = Field(
+        "qwen2", description="which model's pattern splits the text before subwords: qwen2 digit by digit"
+    )
     normalize: Literal["none", "nfc"] = Field(
         "none", description="nfc: compose accents (Unicode NFC); the code is then not lossless"
     )
     lowercase: bool = Field(False, description="convert to lower case; the code is then not lossless")
+    earlier: ClassVar[Mapping[str, Any]] = {"pattern": "gpt2"}

@@ -21,6 +21,7 @@ from nextword.core.errors import DataError, FormatError
 from nextword.text.detokenize import ByteDecoder
 from nextword.text.files import Fields, write_json
 from nextword.text.normalize import Normalizer, is_text, to_bytes
+from nextword.text.patterns import PATTERNS, Pattern
 from nextword.text.sequences import Piece, PlainJoiner, file_sequences, pack, parts, text_pieces
 from nextword.text.settings import TextSettings
 
@@ -38,10 +39,15 @@ class SubwordTokenizer:
     cached = True  # encoding costs more than reading cached ids
 
     def __init__(
-        self, model: dict[str, Any], unit: Unit = "document", normalizer: Normalizer | None = None
+        self,
+        model: dict[str, Any],
+        unit: Unit = "document",
+        normalizer: Normalizer | None = None,
+        pattern: str = "qwen2",
     ) -> None:
         """Take ``model``: type, vocabulary and merges or scores, as the library writes them."""
         self._model = model
+        self.pattern, self._pattern = pattern, PATTERNS[pattern]
         self.name = "bpe" if model["type"] == "BPE" else "unigram"
         self.unit: Unit = unit
         self.normalizer = normalizer or Normalizer()
@@ -56,18 +62,19 @@ class SubwordTokenizer:
         normalizer = Normalizer(settings.normalize, settings.lowercase)
         texts: list[str] = []
         size = 0
-        for piece in text_pieces(blocks, unit):
+        for piece in text_pieces(blocks, unit, PATTERNS[settings.pattern]):
             texts.append(normalizer.data(piece.data).decode("utf-8"))
             size += len(piece.data)
             if size >= settings.fit_bytes:
                 break
         wanted = settings.size or default_size(size)
-        return cls(_learn(settings.tokenizer, texts, max(wanted - FIRST_PIECE, _ALPHABET)), unit, normalizer)
+        model = _learn(settings, texts, max(wanted - FIRST_PIECE, _ALPHABET))
+        return cls(model, unit, normalizer, settings.pattern)
 
     @cached_property
     def _library(self) -> Any:
         """The library's tokenizer, created when first needed."""
-        return _build(self._model)
+        return _build(self._model, self._pattern)
 
     @cached_property
     def _names(self) -> list[str]:
@@ -84,7 +91,7 @@ class SubwordTokenizer:
 
     def encode(self, text: str) -> Array:
         """Return the ids of a text."""
-        return self._ids([Piece(part, False, False, 0, 0) for part in parts(to_bytes(text))])
+        return self._ids([Piece(part, False, False, 0, 0) for part in parts(to_bytes(text), self._pattern)])
 
     def _ids(self, batch: list[Piece]) -> Array:
         found = self._piece_ids(batch)
@@ -120,7 +127,7 @@ class SubwordTokenizer:
         """Yield the ids of a stream of text; there are no side costs."""
         batch: list[Piece] = []
         size = 0
-        for piece in text_pieces(blocks, self.unit):
+        for piece in text_pieces(blocks, self.unit, self._pattern):
             batch.append(piece)
             size += len(piece.data) + 16
             if size >= _BATCH:
@@ -136,7 +143,7 @@ class SubwordTokenizer:
     def split(self, data: bytes) -> Iterator[tuple[int, tuple[()]]]:
         """Yield every token id of a file (END included, START not); there are no side symbols."""
         for sequence in file_sequences(data, self.unit):
-            waiting = iter(parts(sequence))
+            waiting = iter(parts(sequence, self._pattern))
             while batch := list(islice(waiting, 1024)):
                 for index in self._ids([Piece(part, False, False, 0, 0) for part in batch]).tolist():
                     yield index, ()
@@ -148,9 +155,8 @@ class SubwordTokenizer:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write ``tokenizer.json``."""
-        write_json(
-            path, {"name": self.name, "unit": self.unit, **self.normalizer.to_json(), "model": self._model}
-        )
+        about = {"name": self.name, "unit": self.unit, **self.normalizer.to_json()}
+        write_json(path, {**about, "pattern": self.pattern, "model": self._model})
 
     @classmethod
     def from_json(cls, fields: Fields) -> SubwordTokenizer:
@@ -161,7 +167,8 @@ class SubwordTokenizer:
             raise FormatError(
                 f"the tokenizer's subwords are damaged ({error}); train it again", fields.path
             ) from error
-        tokenizer = cls(model, fields.unit(), Normalizer.from_json(fields))
+        pattern = fields.text("pattern", tuple(PATTERNS)) if "pattern" in fields.values else "gpt2"
+        tokenizer = cls(model, fields.unit(), Normalizer.from_json(fields), pattern)
         try:
             _ = tokenizer._library
         except BaseException as error:  # the library is Rust: its panics are not Exceptions
@@ -183,8 +190,8 @@ def byte_characters() -> list[str]:
     return [chr(byte) if byte in seen else chr(next(hidden)) for byte in range(256)]
 
 
-def _build(model: dict[str, Any]) -> Any:
-    from tokenizers import Tokenizer, models, pre_tokenizers
+def _build(model: dict[str, Any], pattern: Pattern) -> Any:
+    from tokenizers import Tokenizer, models
 
     made: Any
     if model["type"] == "BPE":
@@ -192,18 +199,19 @@ def _build(model: dict[str, Any]) -> Any:
     else:
         made = models.Unigram(vocab=[tuple(pair) for pair in model["vocab"]])
     tokenizer = Tokenizer(made)
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    tokenizer.pre_tokenizer = pattern.splitter()
     return tokenizer
 
 
-def _learn(name: str, texts: list[str], size: int) -> dict[str, Any]:
+def _learn(settings: TextSettings, texts: list[str], size: int) -> dict[str, Any]:
     """Train the library's model of this name and return its vocabulary."""
-    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+    from tokenizers import Tokenizer, models, trainers
 
+    name = settings.tokenizer
     kinds = {"bpe": (models.BPE, trainers.BpeTrainer), "unigram": (models.Unigram, trainers.UnigramTrainer)}
     make, train = kinds[name]
     tokenizer = Tokenizer(make())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    tokenizer.pre_tokenizer = PATTERNS[settings.pattern].splitter()
     trainer = train(
         vocab_size=size, initial_alphabet=byte_characters(), special_tokens=[], show_progress=False
     )

@@ -71,6 +71,7 @@ def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
         yield Stage("train", None if job.clock.is_limited else state.plan.steps, "steps")
         yield from _train(job, learner, measuring, state)
         yield from measuring.finish(state)
+    network = state.engine.full_network(job.network)
     facts = {
         "steps": state.step,
         "epochs": round(state.epoch + state.index / job.batches.per_epoch, 3),
@@ -83,8 +84,9 @@ def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
         "precision": job.settings.precision,
         "device": str(device_of(job.network)),
         **({"ranks": job.ranks.world, "parallel": state.engine.name} if job.ranks.is_distributed else {}),
+        **measuring.facts(network),
     }
-    yield Done(Outcome(job.model(state.engine.full_network(job.network)), facts))
+    yield Done(Outcome(job.model(network), facts))
 
 
 def _train(job: Job, learner: Learner, measuring: Validation, state: TrainingState) -> Iterator[Event]:

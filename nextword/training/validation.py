@@ -7,14 +7,15 @@ about a tenth of the time. After a signal nothing long is measured, and a measur
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import torch
+from torch import nn
 
 from nextword.core.durations import LONG, about
 from nextword.core.errors import TrainingError
 from nextword.core.events import Event, Measure, Note, Valid
-from nextword.core.task import HeldOut, Measurement
+from nextword.core.task import FinalFacts, HeldOut, Measurement
 from nextword.models import precision
 from nextword.models import weights as averaging
 from nextword.models.network import device_of
@@ -176,6 +177,11 @@ class Validation:
         own = (self.stop.number or 0, self._expected(state, tokens))
         every = state.engine.ranks.all_gather(*own)  # all ranks decide the same, by the speed of rank 0
         return not any(number for number, _ in every) or every[0][1] <= _STOPPED
+
+
+    def facts(self, network: nn.Module) -> Mapping[str, float]:
+        """Return what the held-out examples tell of the finished network for the facts of the run."""
+        return self.held_out.final_facts(network) if isinstance(self.held_out, FinalFacts) else {}
 
     def _average(self, state: TrainingState) -> Iterator[Event]:
         assert state.best is not None

@@ -64,7 +64,6 @@ def test_gpt2_of_transformers_gives_the_same():
         "position.table_WD": found["transformer.wpe.weight"],
         "stack.norm.gain_D": found["transformer.ln_f.weight"],
         "stack.norm.bias_D": found["transformer.ln_f.bias"],
-        "head.bias_V": torch.zeros(V),
     }
     parts = {"mixer.from_x": "attn.c_attn", "mixer.out": "attn.c_proj"}
     parts |= {"ffn.inner": "mlp.c_fc", "ffn.out": "mlp.c_proj"}
@@ -113,7 +112,6 @@ def test_llama_of_transformers_gives_the_same(kv_heads):
         "embedding.weight_VE": found["model.embed_tokens.weight"],
         "stack.norm.gain_D": found["model.norm.weight"],
         "head.weight_VD": found["lm_head.weight"],
-        "head.bias_V": torch.zeros(V),
     }
     for layer in range(L):
         ours, theirs_ = f"stack.blocks.{layer}.", f"model.layers.{layer}."

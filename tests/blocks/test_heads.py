@@ -172,3 +172,39 @@ def test_softmax_head_looks_at_words_only_where_the_embedding_has_more_rows():
         embedding.weight_VE[20:] = torch.nan
     assert torch.isfinite(head.log_probs(torch.randn(2, 4))).all()
     assert torch.isfinite(head.loss(torch.randn(2, 4), torch.tensor([3, 4])))
+
+
+def test_without_a_bias_there_is_no_weight_for_it_and_counts_change_nothing():
+    head = make_head("softmax", WIDTH, WORDS, (0, 1), bias=False)
+    before = head.log_probs(torch.ones(1, WIDTH))
+    head.prepare(torch.arange(WORDS).float())
+    assert dict(head.named_parameters()).keys() == {"weight_VD"}
+    assert head.state_dict().keys() == {"weight_VD"}
+    torch.testing.assert_close(head.log_probs(torch.ones(1, WIDTH)), before)
+
+
+@pytest.mark.parametrize("words", [WORDS, 1100])  # plain and fused
+def test_without_the_mask_the_loss_is_over_all_words_but_use_leaves_the_forbidden_out(words):
+    torch.manual_seed(0)
+    head = make_head("softmax", WIDTH, words, (0, 1), bias=False, mask=False)
+    features_ND, targets_N = torch.randn(30, WIDTH, requires_grad=True), torch.randint(2, words, (30,))
+    logits_NV = features_ND @ head.weight_VD.T
+    expected = nn.functional.cross_entropy(logits_NV, targets_N, reduction="sum")
+    loss = head.loss(features_ND, targets_N)
+    torch.testing.assert_close(loss, expected, atol=1e-4, rtol=1e-5)
+    loss.backward()
+    assert head.weight_VD.grad[:2].abs().sum() > 0  # pushed down, since training counts them
+    logp_NV = head.log_probs(features_ND)
+    assert torch.isneginf(logp_NV[:, :2]).all()
+    torch.testing.assert_close(logp_NV.exp().sum(-1), torch.ones(30))
+
+
+def test_the_removed_mass_is_that_of_the_forbidden_words():
+    torch.manual_seed(0)
+    head = make_head("softmax", WIDTH, WORDS, (0, 1), mask=False)
+    features_ND = torch.randn(300, WIDTH)
+    p_NV = torch.softmax(features_ND @ head.weight_VD.T, dim=-1)
+    assert head.removes_mass
+    torch.testing.assert_close(head.removed_mass(features_ND), p_NV[:, :2].sum(-1))
+    assert not make_head("softmax", WIDTH, WORDS, (0, 1)).removes_mass
+    assert not make_head("softmax", WIDTH, WORDS, (), mask=False).removes_mass

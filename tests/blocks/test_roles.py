@@ -92,7 +92,6 @@ def test_roles_of_a_transformer():
             f"{block}.mixer.out.bias",
             f"{block}.ffn.inner.bias",
             f"{block}.ffn.out.bias",
-            "head.bias_V",
         },
     }
 

@@ -11,8 +11,10 @@ COMMANDS = {
         "--seed", "--resume", "--overwrite", "--estimate", "--device",
     },
     "eval": {"--dynamic", "--set"},
-    "score": {"--by", "--log10", "--no-bos", "--no-eos", "--evidence", "--format", "--set"},
-    "filter": {"--against", "--keep", "--out", "--set"},
+    "score": {
+        "--by", "--log10", "--no-bos", "--no-eos", "--evidence", "--format", "--out", "--prefix", "--set",
+    },
+    "filter": {"--against", "--keep", "--add-score", "--out", "--prefix", "--set"},
     "rescore": {"--weights", "--tune", "--out"},
     "compress": {"--out"},
     "decompress": {"--out"},

@@ -76,3 +76,14 @@ def test_columns_have_a_heading_on_a_terminal_only(
 def test_json_rows_have_no_heading(nextword, saved_run, corpus, monkeypatch):
     monkeypatch.setattr("nextword.cli.score._is_terminal", lambda: True)
     assert nextword("score", saved_run, corpus, "--format", "jsonl").out.startswith("{")
+
+
+def test_score_of_a_table_is_a_column_of_it(nextword, saved_run, here):
+    (here / "t.tsv").write_text("id\ttext\n1\tthe cat sat\n2\t\n")
+    done = nextword("score", saved_run, "t.tsv", "-o", "out.tsv", "--prefix", "lm_")
+    assert done.code == 0, done.err
+    header, first, second = (here / "out.tsv").read_text().splitlines()
+    assert header == "id\ttext\tlm_logprob\tlm_tokens\tlm_perplexity"
+    alone = nextword("score", saved_run, "t.tsv", "--format", "tsv").out.split("\n")[0].split("\t")
+    assert first.split("\t")[:4] == ["1", "the cat sat", alone[0], alone[1]]
+    assert second == "2\t\t\t0\t"

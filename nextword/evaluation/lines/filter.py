@@ -7,6 +7,7 @@ the speed of scoring; a job that was killed resumes where it stopped and writes 
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import time
 from collections import deque
@@ -35,7 +36,7 @@ from nextword.evaluation.lines.progress import (
     kept_bytes,
     whole_lines,
 )
-from nextword.evaluation.lines.rules import KeepRule, Scores
+from nextword.evaluation.lines.rules import BUCKETS, KeepRule, Scores
 from nextword.evaluation.lines.scores import counts_end, line_batches
 from nextword.store.disk import explaining
 from nextword.store.replace import locked
@@ -49,9 +50,13 @@ GZIP = b"\x1f\x8b"
 class FilterSettings(Settings):
     """What is kept, and how the input is split."""
 
-    keep: str = Field("best", description="best, worst, head:P, middle:P, tail:P (percent) or below:X")
+    keep: str = Field(
+        "best", description="best, worst, head:P, middle:P, tail:P (percent), below:X, buckets[:P]"
+    )
     block: int = Field(16 << 20, ge=1 << 10, le=1 << 30, description="bytes scored at a time")
     save_every: float = Field(5.0, ge=0, le=3600, description="seconds between two saves of the progress")
+    add_score: bool = Field(False, description="write the score beside each line or row")
+    prefix: str = Field("", max_length=100, description="beginning of the names of added columns")
     longest_line: int = Field(256 << 20, ge=1 << 10, le=1 << 34, description="bytes that one line may have")
 
 
@@ -267,24 +272,33 @@ class _Job:
     def _copy(self, writer: IO[bytes], mask: np.ndarray[Any, np.dtype[np.bool_]], end: int) -> None:
         """Write the kept lines of the input up to a byte, whose scores are known."""
         assert self.plain is not None
-        first = 0
+        first, buckets = 0, self.rule.buckets(self.log.scores)
         with open(self.plain, "rb") as file:
             for data in whole_lines(_upto(file, end), self.settings.block):
-                count = count_lines(data)
-                self._write(writer, data, mask[first : first + count], self.log.scores[first : first + count])
-                first += count
+                part = slice(first, first + count_lines(data))
+                own = None if buckets is None else buckets[part]
+                self._write(writer, data, mask[part], self.log.scores[part], own)
+                first = part.stop
 
     def _write(
-        self, writer: IO[bytes], data: bytes, mask: np.ndarray[Any, np.dtype[np.bool_]], scores: Scores
+        self,
+        writer: IO[bytes],
+        data: bytes,
+        mask: np.ndarray[Any, np.dtype[np.bool_]],
+        scores: Scores,
+        buckets: Array | None = None,
     ) -> None:
-        found = kept_bytes(data, mask)
+        if buckets is None and not self.settings.add_score:
+            found = kept_bytes(data, mask)
+        else:
+            found = b"".join(_labelled(data, mask, scores if self.settings.add_score else None, buckets))
         writer.write(found)
         self.bytes += len(data)
         self.kept_bytes += len(found)
         self.kept += int(mask.sum())
-        if mask.any():
-            self.lowest = min(self.lowest, float(scores[mask].min()))
-            self.highest = max(self.highest, float(scores[mask].max()))
+        if (known := scores[mask & ~np.isnan(scores)]).size:
+            self.lowest = min(self.lowest, float(known.min()))
+            self.highest = max(self.highest, float(known.max()))
 
     def _check_unchanged(self) -> None:
         if self.task and self.plain is not None and fingerprint(self.plain) != self.task["input"]:
@@ -295,8 +309,18 @@ class _Job:
         return Filtered(
             self.rule.text, self.log.lines, self.kept, self.bytes, self.kept_bytes, self.resumed,
             time.monotonic() - self.began,
-            self.lowest if self.kept else None, self.highest if self.kept else None,
+            *((self.lowest, self.highest) if self.lowest <= self.highest else (None, None)),
         )  # fmt: skip
+
+
+def _labelled(data: bytes, mask: Array, scores: Scores | None, buckets: Array | None) -> Iterator[bytes]:
+    """Yield the kept lines with bucket and score before them, tabs between, as the line may have tabs."""
+    for number, line in enumerate(re.findall(rb"[^\n]*\n|[^\n]+", data)):
+        if mask[number]:
+            cells = [] if buckets is None else [BUCKETS[buckets[number]] if buckets[number] >= 0 else ""]
+            if scores is not None:
+                cells.append("" if np.isnan(scores[number]) else f"{scores[number]:.6f}")
+            yield "\t".join([*cells, ""]).encode() + line
 
 
 def _upto(file: IO[bytes], end: int) -> Iterator[bytes]:

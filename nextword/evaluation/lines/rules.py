@@ -18,8 +18,9 @@ from nextword.core.errors import ConfigError
 Scores = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
-ALLOWED = "best, worst, head:P, middle:P, tail:P (P percent of the lines) or below:X"
-_FORM = re.compile(r"(head|middle|tail|below):([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)", re.IGNORECASE)
+ALLOWED = "best, worst, head:P, middle:P, tail:P (P percent of the lines), below:X, buckets or buckets:P"
+BUCKETS = ("head", "middle", "tail")
+_FORM = re.compile(r"(head|middle|tail|below|buckets):([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class KeepRule:
     low: float = 0.0
     high: float = 100.0
     limit: float | None = None
+    outer: float | None = None  # percent of the lines in the head, and in the tail, where all are kept
 
     @classmethod
     def parse(cls, text: str, difference: bool = False) -> KeepRule:
@@ -37,8 +39,10 @@ class KeepRule:
 
         ``best`` is the better half, ``worst`` the other one; ``head:30`` the best 30 percent, ``tail:30``
         the worst, ``middle:30`` those around the median; ``below:X`` a perplexity, or a difference in nats.
+        ``buckets`` keeps everything and says to which third each line belongs; ``buckets:20`` has 20 percent
+        in the head and 20 in the tail.
         """
-        whole = {"best": "head:50", "worst": "tail:50"}.get(text, text)
+        whole = {"best": "head:50", "worst": "tail:50", "buckets": f"buckets:{100 / 3}"}.get(text, text)
         found = _FORM.fullmatch(whole)
         if found is None:
             raise ConfigError(f"'--keep' is '{text}'; it can be {ALLOWED}")
@@ -49,6 +53,10 @@ class KeepRule:
             return cls(text, limit=value if difference else math.log(value))
         if not 0 < value <= 100:
             raise ConfigError(f"'--keep' is '{text}'; P is in percent, more than 0 and at most 100")
+        if name == "buckets":
+            if value > 50:
+                raise ConfigError(f"'--keep' is '{text}'; head and tail have P percent each, at most 50")
+            return cls(text, outer=value)
         middle = (50 - value / 2, 50 + value / 2)
         return cls(text, *{"head": (0.0, value), "tail": (100 - value, 100.0), "middle": middle}[name])
 
@@ -60,11 +68,23 @@ class KeepRule:
     def mask(self, scores: Scores) -> Mask:
         """Tell which of these lines are kept; among equal scores the earlier line counts as better."""
         known = ~np.isnan(scores)
+        if self.outer is not None:
+            return np.ones(len(scores), dtype=np.bool_)
         if self.limit is not None:
             return known & (scores < np.float32(self.limit))
         kept = np.zeros(len(scores), dtype=np.bool_)
         kept[known] = _best(scores[known], self.high) & ~_best(scores[known], self.low)
         return kept
+
+    def buckets(self, scores: Scores) -> npt.NDArray[np.int8] | None:
+        """Return each line's place in `BUCKETS`, -1 without a word; None where the rule has no buckets."""
+        if self.outer is None:
+            return None
+        found = np.full(len(scores), -1, dtype=np.int8)
+        known = ~np.isnan(scores)
+        head, most = _best(scores[known], self.outer), _best(scores[known], 100 - self.outer)
+        found[known] = np.where(head, 0, np.where(most, 1, 2))
+        return found
 
 
 def _number(digits: str, text: str) -> float:

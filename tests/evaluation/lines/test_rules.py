@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nextword.core.errors import ConfigError
-from nextword.evaluation.lines.rules import KeepRule
+from nextword.evaluation.lines.rules import BUCKETS, KeepRule
 
 WRONG = ["", "bes", "head", "head:0", "head:101", "head:x", "below:0", "below:-1", "below:1.2.3"]
 
@@ -36,3 +36,16 @@ def test_rules_keep_exact_counts_and_the_best_first(scores, percent):
     assert mask.sum() == count
     order = np.argsort(scores, kind="stable")
     assert np.array_equal(np.flatnonzero(mask), np.sort(order[:count]))
+
+
+def test_buckets_hold_every_line_with_a_score_once():
+    scores = np.array([3.0, np.nan, 1.0, 2.0, 5.0, 4.0, 6.0], np.float32)
+    rule = KeepRule.parse("buckets")
+    assert rule.mask(scores).all()
+    found = rule.buckets(scores)
+    assert [BUCKETS[place] if place >= 0 else None for place in found] == [
+        "middle", None, "head", "head", "tail", "middle", "tail",
+    ]  # fmt: skip
+    assert KeepRule.parse("head:30").buckets(scores) is None
+    with pytest.raises(ConfigError, match="head and tail have P percent each, at most 50"):
+        KeepRule.parse("buckets:60")
