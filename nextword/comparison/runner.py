@@ -25,7 +25,7 @@ from nextword.training.budget.plan import Plans
 from nextword.training.fit import fit
 from nextword.training.order import Conditions
 
-_COMPILED = "compiled"  # a note with this word means that the time includes compilation
+_COMPILING = "compiling"  # a note with this word means that the time includes compilation
 
 
 def run_one(setup: Setup, entry: Entry, key: str, plans: Plans) -> Generator[Event, None, Row]:
@@ -97,7 +97,7 @@ def _train(
                 elif isinstance(event, Stage):
                     yield Stage(f"{entry.name}: {event.name}", event.total, event.unit)
                 else:
-                    cold = cold or (isinstance(event, Note) and _COMPILED in event.message)
+                    cold = cold or (isinstance(event, Note) and _COMPILING in event.message)
                     yield event
     except _TimeOver:
         return None, cold

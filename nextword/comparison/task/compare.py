@@ -16,7 +16,7 @@ import numpy as np
 
 from nextword.comparison.entries import Entry
 from nextword.comparison.progress import RunPace
-from nextword.comparison.ranking import Decides, RankedModel, rank
+from nextword.comparison.ranking import Decides, RankedModel, few_seeds, rank
 from nextword.comparison.rows import finite, keep, kept, key_of, ranked
 from nextword.comparison.runner import train_one
 from nextword.comparison.task.report import differences_of, page, table
@@ -71,8 +71,9 @@ class TaskComparison:
     def __str__(self) -> str:
         """Return the table, the notes on single models, and how far each is from the best."""
         notes = [f"{each.name}: {note}" for each in self.models for note in (each.note, each.planned) if note]
-        tested = differences_of(self.models)
-        return "\n".join([str(table(self.models)), *notes, *([] if tested is None else ["", str(tested)])])
+        tested, few = differences_of(self.models), few_seeds(self.models)
+        more = [] if tested is None else ["", str(tested), *([few] if few else [])]
+        return "\n".join([str(table(self.models)), *notes, *more])
 
 
 def compare(setup: TaskSetup) -> Iterator[Event]:

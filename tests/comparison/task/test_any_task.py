@@ -84,6 +84,7 @@ def test_the_new_examples_are_what_decides(lines, here):
     assert all(0 <= value <= 1 for _, _, value in sums.curve)
     network = next(each for each in found.models if each.name == "letter-sums")
     assert network.p is None or network.is_best  # one seed: no verdict
+    assert "one seed only of letter-sums" in str(found)
 
 
 def test_without_names_every_family_of_the_task_is_compared(lines, here):
