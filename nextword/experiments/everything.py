@@ -1,4 +1,4 @@
-"""All experiments on one page, in the lectures' order: slide, claim, picture, verdict, command.
+"""All experiments on one page, in the lectures' order: slide, claim, verdict, picture, command.
 
 One that fails does not stop the others: the page says why it is missing.
 """
@@ -43,8 +43,8 @@ class Everything:
         """Return the lecturer's page."""
         page = Page("The lectures' claims, measured")
         page.text(
-            "Every section has a slide, its claim, a picture of the measurement, whether the claim held, and "
-            "the command that reproduces it. The numbers are below each picture."
+            "Every section has a slide, its claim, a verdict for each part of it, pictures of what was measured, "
+            "and the command that reproduces it. The numbers are below each picture."
         )
         page.text(RULE, soft=True)
         if self.quick:
@@ -54,10 +54,10 @@ class Everything:
             page.heading(each.title)
             page.text(f"Slide: {each.slide}", soft=True)
             page.text(f"Claim: {each.claim}")
-            for part in each.pictures:
-                add(page, part)
             each.add_verdict(page)
             page.text(each.method, soft=True)
+            for part in each.pictures:
+                add(page, part)
             page.parts.append(command_line(each.command))
         for name, why in self.failed.items():
             page.heading(name)
