@@ -213,7 +213,7 @@ def _why(opened: Opened, prompt: tuple[int, ...], word: FoundWord) -> list[Any]:
 
 
 def _check_words(run: Opened) -> None:
-    """Refuse to sum scores that are no probabilities over the pieces of a word."""
+    """Refuse to sum scores, which are not probabilities, over the pieces of a word."""
     if not run.is_probability and isinstance(run.tokenizer, PieceTokenizer):
         raise ConfigError(
             f"'{_name(run)}' gives scores, which do not add up to probabilities of whole words; use --tokens "

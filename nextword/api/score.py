@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 from collections.abc import Iterator
@@ -29,7 +30,9 @@ from nextword.evaluation.lines.scores import NO_END, LineScore, counts_end, scor
 from nextword.evaluation.lm.evidence import TokenEvidence, each_evidence
 from nextword.evaluation.lm.streams import ScoreStream
 from nextword.system.atomic import writing
+from nextword.text.unknown import UnknownWords
 
+_log = logging.getLogger("nextword")
 _COLUMNS = ("logprob", "tokens", "perplexity")
 _GROUP_BYTES = 4 << 20  # of text scored at a time
 
@@ -94,8 +97,13 @@ def score(run: Opened | Name, text: str) -> Score:
 def rows(run: Opened | Name, file: str, options: ScoreOptions) -> Iterator[bytes]:
     """Yield the rows as bytes, newlines included."""
     show = _json_rows if options.format == "jsonl" else _tsv_rows
-    for score in scores(run, file, options):
+    trained, unknown = language_model(run), UnknownWords()
+    for score in scores(trained, file, options):
+        if score.unknown:
+            unknown.add(trained.tokenizer, score.text)
         yield "".join(row + "\n" for row in show(score, options)).encode("utf-8", "surrogateescape")
+    if said := unknown.note():
+        _log.warning(said)
 
 
 def write(run: Opened | Name, file: str, out: str | IO[bytes], options: ScoreOptions) -> None:

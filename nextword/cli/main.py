@@ -7,6 +7,7 @@ with ``--debug`` only.
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import signal
 import sys
@@ -52,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Run one command in this process; returns the exit code."""
     options.reset()
+    _hear_notes()
     try:
         result = app(args=list(arguments), prog_name="nextword", standalone_mode=False)
         return result if isinstance(result, int) else 0
@@ -113,6 +115,22 @@ def _fail(sentence: str, code: int) -> int:
         who = "" if process.is_first else f"rank {process.rank}: "
         print(f"nextword: {who}{printable(sentence)}", file=sys.stderr)
     return code
+
+
+class _Notes(logging.Handler):
+    """Prints what the package logs as notes, one sentence each."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one, by one process of a job."""
+        if launch.speaker().is_first:
+            show.note(record.getMessage())
+
+
+def _hear_notes() -> None:
+    """Print notes of the package on standard error, once, whatever other packages do with their logs."""
+    log = logging.getLogger("nextword")
+    if not any(isinstance(each, _Notes) for each in log.handlers):
+        log.addHandler(_Notes(logging.WARNING))
 
 
 def _note(sentence: str) -> None:

@@ -45,8 +45,8 @@ def next_(
         show.as_json(found.to_json())
         return
     show.result(_question(found))
-    for line in _lines(found):
-        _print(*line)
+    for start, bar, after in _lines(found):
+        _print(start, bar, after)
     for line in _rest(found):
         show.result(line)
     if why:
@@ -115,9 +115,10 @@ def _rest(found: Answer) -> Iterator[str]:
     rest = [(f"other {plural}", found.others, ""), (f"unknown {plural}", facts.unknown, "")]
     beginnings = f"  (beginnings of words, each less than {_share(facts.largest).strip()})"
     rest.append(("not searched", facts.left, beginnings if facts.left else ""))
+    of = "" if found.against is None else f" ({found.run})"
     for name, p, more in rest:
         if p >= 0.00005:
-            yield f"{name}: {_share(p).strip()}{more}"
+            yield f"{name}{of}: {_share(p).strip()}{more}"
 
 
 def _reasons(found: Answer) -> Iterator[str]:

@@ -60,7 +60,10 @@ Debug = Annotated[
 Model = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME", help="A family or preset (`nextword presets`).", autocompletion=_complete_model
+        metavar="NAME",
+        help="A family or preset (`nextword presets`).",
+        autocompletion=_complete_model,
+        show_default="auto",
     ),
 ]
 TokenizerName = Annotated[

@@ -51,7 +51,7 @@ def train(
     ] = None,
     minutes: Annotated[float | None, typer.Option(metavar="M", help="Time for the whole command.")] = None,
     sets: Sets = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed.", show_default="0")] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume an interrupted run; a finished one stays.")
     ] = False,

@@ -198,7 +198,9 @@ class WordSearch:
 
     def _owed(self, owed: bytes, state: State, p_V: Floats) -> Iterator[Beginning]:
         """Yield the tokens that reach beyond the end of the prompt, in every way to spell it."""
-        pending = [(-1.0, owed, Spelling(), state, p_V, ())]
+        pending: list[tuple[float, bytes, Spelling, State, Floats, tuple[int, ...]]] = [
+            (-1.0, owed, Spelling(), state, p_V, ())
+        ]
         for _ in range(_REREAD):
             if not pending:
                 break
@@ -280,7 +282,8 @@ class WordSearch:
         return read(self.model, ids)
 
     def _next(self, state: State) -> Floats:
-        return np.exp(as_numpy(self.model.next(state), np.float64)[0])
+        p_V: Floats = np.exp(as_numpy(self.model.next(state), np.float64)[0])
+        return p_V
 
 
 def read(model: LanguageModel, ids: Sequence[int]) -> State:

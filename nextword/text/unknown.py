@@ -22,9 +22,32 @@ def unknown_words(tokenizer: Tokenizer, text: str) -> list[str]:
 
 def unknown_note(tokenizer: Tokenizer, text: str, where: str = "the prompt") -> str:
     """Name in one sentence what is unknown in a text; nothing where all is known."""
-    words = unknown_words(tokenizer, text)
+    return _sentence(unknown_words(tokenizer, text), where)
+
+
+class UnknownWords:
+    """The first unknown words of a text that is read line by line, in bounded memory."""
+
+    def __init__(self) -> None:
+        self.words: dict[str, None] = {}
+        self.lines = 0
+
+    def add(self, tokenizer: Tokenizer, line: str) -> None:
+        """Take a line that has unknown words."""
+        self.lines += 1
+        if len(self.words) <= _NAMED:
+            self.words.update(dict.fromkeys(unknown_words(tokenizer, line)))
+
+    def note(self) -> str:
+        """Name some of them in one sentence; nothing where all is known."""
+        return _sentence(
+            list(self.words), f"{self.lines:,} line{'s' if self.lines > 1 else ''}", more="others"
+        )
+
+
+def _sentence(words: list[str], where: str, more: str = "") -> str:
     if not words:
         return ""
     named = ", ".join(repr(word) for word in words[:_NAMED])
-    more = f" and {len(words) - _NAMED:,} more" if len(words) > _NAMED else ""
-    return f"not in the vocabulary, so read as unknown in {where}: {named}{more}"
+    rest = f" and {more or f'{len(words) - _NAMED:,} more'}" if len(words) > _NAMED else ""
+    return f"not in the vocabulary, so read as unknown in {where}: {named}{rest}"

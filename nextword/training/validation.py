@@ -178,7 +178,6 @@ class Validation:
         every = state.engine.ranks.all_gather(*own)  # all ranks decide the same, by the speed of rank 0
         return not any(number for number, _ in every) or every[0][1] <= _STOPPED
 
-
     def facts(self, network: nn.Module) -> Mapping[str, float]:
         """Return what the held-out examples tell of the finished network for the facts of the run."""
         return self.held_out.final_facts(network) if isinstance(self.held_out, FinalFacts) else {}

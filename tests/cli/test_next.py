@@ -86,3 +86,35 @@ def test_against_shows_both_probabilities_of_every_word(nextword, saved_run, cha
 def test_wrong_number_of_answers_is_one_sentence(nextword, saved_run):
     done = nextword("next", saved_run, "the", "--top", 0)
     assert (done.code, done.err) == (1, "nextword: '--top' is 0; it must be 1 or more\n")
+
+
+def test_why_of_a_mixture_gives_the_share_of_each_member(nextword, saved_run, corpus, tmp_path):
+    mixed = tmp_path / "mixed"
+    command = ("mix", saved_run, "--recent", 50, "--tune", corpus, "--out", mixed)
+    assert nextword(*command).code == 0
+    done = nextword("next", mixed, "the bird sat , the bird", "--why", "--top", 2)
+    assert done.code == 0
+    why = done.out.split("why (mixture):")[1]
+    assert "recent" in why
+    assert "tokens ago" in why
+
+
+def test_network_without_counts_says_so(nextword, corpus, tmp_path):
+    sets = ("--set", "train.steps=2", "--set", "model.hidden=8")
+    run = tmp_path / "net"
+    assert nextword("train", corpus, "--model", "lstm", "--tokenizer", "bytes", *sets, "--out", run).code == 0
+    done = nextword("next", run, "the cat ", "--why", "--top", 2)
+    assert "why: no counts and no memory to name (LSTM network)" in done.out
+    assert "not searched: " in done.out
+
+
+def test_count_models_are_asked_without_torch(saved_run):
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from nextword.cli.main import run; "
+        f"assert run(['next', {str(saved_run)!r}, 'the cat', '--why']) == 0; assert 'torch' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr

@@ -87,3 +87,10 @@ def test_score_of_a_table_is_a_column_of_it(nextword, saved_run, here):
     alone = nextword("score", saved_run, "t.tsv", "--format", "tsv").out.split("\n")[0].split("\t")
     assert first.split("\t")[:4] == ["1", "the cat sat", alone[0], alone[1]]
     assert second == "2\t\t\t0\t"
+
+
+def test_unknown_words_are_named_in_a_note(nextword, saved_run, tmp_path):
+    (tmp_path / "lines.txt").write_text("the cat sat\nthe zebra sat\na yak sat\n")
+    done = nextword("score", saved_run, tmp_path / "lines.txt")
+    assert "in 2 lines: 'zebra', 'a', 'yak'" in done.err
+    assert done.out.count("\n") == 3
