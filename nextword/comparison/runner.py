@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Generator
 from importlib import import_module
 from pathlib import Path
@@ -83,14 +82,13 @@ def _train(
     """
     if entry.is_neural:
         import_module("nextword.training.loop")  # and torch: loading it is nobody's training
-    began, cold = time.perf_counter(), False
-    clock = Clock.minutes(limits.minutes)
+    clock, cold = Clock.minutes(limits.minutes), False
     conditions = Conditions(clock, whole=True, plans=plans) if entry.is_neural else None
     limit = math.inf if limits.minutes is None or entry.is_neural else limits.minutes * 60
     try:
         with new_run(limits.out / entry.label, overwrite=True) as new:
             for event in fit(settings, examples, new, conditions):
-                if time.perf_counter() - began > limit:
+                if clock.used() > limit:
                     raise _TimeOver
                 if isinstance(event, Done):
                     saved.write(event.result, new)
@@ -101,7 +99,7 @@ def _train(
                     yield event
     except _TimeOver:
         return None, cold
-    return time.perf_counter() - began, cold
+    return clock.used(), cold  # without the time for a plan that all seeds share
 
 
 class _TimeOver(Exception):  # noqa: N818 - no mistake: the minutes for one model are over

@@ -21,7 +21,6 @@ from nextword.core.task import Prepared
 from nextword.runs.settings import RunSettings, with_open
 from nextword.system import threads
 from nextword.tasks import sizes
-from nextword.training.budget.clock import Clock
 from nextword.training.budget.plan import Plan
 from nextword.training.budget.trial import Trial, WeightCounts, count_weights, threads_worth_trying, try_steps
 from nextword.training.order import Conditions
@@ -46,12 +45,12 @@ def calibrate(
         return earlier.applied(settings)
     yield Stage("time a few steps")
     began, others = clock.used(), threads.Others()
-    allowance = Allowance(min(_MOST, _SHARE * clock.seconds))
+    allowance = Allowance(min(_MOST, _SHARE * clock.seconds), clock.left(), conditions.plans.are_shared)
     chosen = _choose(
         (_candidate(settings, rung, prepared) for rung in _rungs(settings)), prepared, conditions, allowance
     )
-    planned = _finish(chosen, clock)
-    figures = _figures(chosen, clock)
+    planned = _finish(chosen, allowance)
+    figures = _figures(chosen, allowance)
     conditions.plans.add(settings, Plan.made(settings, planned, figures))
     if conditions.plans.are_shared:
         clock.give_back(clock.used() - began)
@@ -64,17 +63,22 @@ def calibrate(
 class Allowance:
     """The time for trials: so much processor time, so that a busy machine tries as many sizes as an idle one.
 
-    By the clock it is at most twice as long.
+    By the clock it is at most twice as long. What is left for training is counted in the same way; trials
+    for several training runs (``is_extra``) take nothing from it.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self, seconds: float, training: float, is_extra: bool = False) -> None:
+        self._seconds, self._training, self._is_extra = seconds, training, is_extra
         self._began = time.thread_time(), time.monotonic()
 
     def left(self) -> float:
         """Return the seconds left; may be negative."""
         work, clock = time.thread_time() - self._began[0], time.monotonic() - self._began[1]
         return min(self._seconds - work, 2 * self._seconds - clock)
+
+    def for_training(self) -> float:
+        """Return the seconds that training will have."""
+        return self._training - (0.0 if self._is_extra else time.thread_time() - self._began[0])
 
 
 @dataclass
@@ -119,14 +123,16 @@ def _choose(
     chosen: Candidate | None = None
     for candidate in candidates:
         left = allowance.left()
-        if chosen is not None and (left <= 0 or not _is_worth_trying(chosen, candidate, clock.left())):
+        if chosen is not None and (
+            left <= 0 or not _is_worth_trying(chosen, candidate, allowance.for_training())
+        ):
             break
-        candidate.settings = _with_batch_size(candidate, chosen, clock)
+        candidate.settings = _with_batch_size(candidate, chosen, allowance)
         if clock.left() <= 0:
             return chosen or candidate
         _try(candidate, prepared, conditions, left / 2)
         if chosen is not None and not sizes.is_enough(
-            candidate.tokens(clock.left()), candidate.weights.inner
+            candidate.tokens(allowance.for_training()), candidate.weights.inner
         ):
             break
         chosen = candidate
@@ -160,9 +166,10 @@ def _is_worth_trying(smaller: Candidate, larger: Candidate, seconds: float) -> b
     return sizes.is_enough(smaller.tokens(seconds) * share, larger.weights.inner)
 
 
-def _with_batch_size(candidate: Candidate, smaller: Candidate | None, clock: Clock) -> RunSettings:
+def _with_batch_size(candidate: Candidate, smaller: Candidate | None, allowance: Allowance) -> RunSettings:
     """Choose the batch size for the number of tokens expected, as far as that is known."""
-    tokens = smaller.tokens(clock.left()) / 2 if smaller is not None else 4e4 * clock.left()
+    left = allowance.for_training()
+    tokens = smaller.tokens(left) / 2 if smaller is not None else 4e4 * left
     return with_open(candidate.settings, _batch(candidate.settings, tokens))
 
 
@@ -173,13 +180,13 @@ def _batch(settings: RunSettings, tokens: float) -> dict[str, Any]:
     return {"train.batch": sizes.batch_shape(tokens, length).batch}
 
 
-def _finish(chosen: Candidate, clock: Clock) -> RunSettings:
+def _finish(chosen: Candidate, allowance: Allowance) -> RunSettings:
     """Choose the dropout by the number of passes over the text that are expected."""
-    epochs = chosen.tokens(clock.left()) / chosen.epoch
+    epochs = chosen.tokens(allowance.for_training()) / chosen.epoch
     return with_open(chosen.settings, {"model.dropout": sizes.dropout(epochs)})
 
 
-def _figures(chosen: Candidate, clock: Clock) -> dict[str, Any]:
+def _figures(chosen: Candidate, allowance: Allowance) -> dict[str, Any]:
     """Return what is known of the chosen size."""
     size = {
         "size": chosen.rung.name or "as set",
@@ -189,7 +196,7 @@ def _figures(chosen: Candidate, clock: Clock) -> dict[str, Any]:
     }
     if chosen.trial is None:
         return size
-    tokens = chosen.tokens(clock.left())
+    tokens = chosen.tokens(allowance.for_training())
     return size | {
         "expected_tokens": round(tokens),
         "expected_epochs": round(tokens / chosen.epoch, 2),

@@ -77,3 +77,16 @@ def test_a_busy_machine_is_told(meetings, monkeypatch, used, is_told):
     monkeypatch.setattr(threads.Others, "look", lambda self: used * threads.allowed())
     _, told = until_return(calibrate(settings, PreparedText(text), Conditions(Clock(5.0))))
     assert any("the machine is busy" in note for note in notes_of(told)) == is_told
+
+
+@pytest.mark.parametrize("is_extra", [False, True])
+def test_waiting_takes_nothing_from_trials_and_training(monkeypatch, is_extra):
+    now = {"work": 0.0, "clock": 0.0}
+    monkeypatch.setattr(calibration.time, "thread_time", lambda: now["work"])
+    monkeypatch.setattr(calibration.time, "monotonic", lambda: now["clock"])
+    allowance = calibration.Allowance(4.0, 60.0, is_extra)
+    now.update(work=1.0, clock=5.0)  # for four seconds another program had the processor
+    assert allowance.left() == 3.0
+    assert allowance.for_training() == (60.0 if is_extra else 59.0)
+    now.update(clock=9.0)
+    assert allowance.left() < 0
