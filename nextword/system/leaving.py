@@ -51,7 +51,8 @@ def _read(reader: int) -> None:
     while True:
         wait = None if first is None or _told else _PATIENCE
         if not select.select([reader], [], [], wait)[0]:
-            tell("stopping; a second Ctrl-C leaves at once")
+            if not _told:
+                tell("stopping; a second Ctrl-C leaves at once")
             continue
         for number in os.read(reader, 64):
             if number not in (signal.SIGINT, signal.SIGTERM):

@@ -324,7 +324,8 @@ def _announce(run: Trained, source: Source) -> Iterator[Event]:
     """Say how long measuring a long text takes, by timing its beginning; a count model is quick."""
     from nextword.evaluation.lm.perplexity import evaluate
 
-    if not isinstance(run.model, NetworkModel) or source.size is None or source.size < _TIMED * _BEGINNING:
+    is_slow = isinstance(run.model, NetworkModel)
+    if not is_slow or source.size is None or source.size < _TIMED * _BEGINNING:
         return
     first = next(iter(source.blocks()), None)
     head = b"" if first is None else first.data[:_BEGINNING]

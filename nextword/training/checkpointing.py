@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from nextword.core.errors import DamagedError, RunError
 from nextword.core.events import Event, Note
+from nextword.core.sizes import show_size
 from nextword.core.task import Prepared, Task
 from nextword.runs.settings import RunSettings
 from nextword.store.checkpoints import Checkpoint, Checkpoints
@@ -133,6 +134,9 @@ class Checkpointer:
                 yield event
 
     def _save(self, state: TrainingState, is_last: bool) -> Iterator[Event]:
+        if is_last:
+            size = sum(each.nbytes for each in state.to_tensors().values())
+            yield Note(f"saving a checkpoint of step {state.step:,} ({show_size(size)})")
         try:
             self._write(state)
             if is_last:

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from nextword.core.durations import LONG, about
 from nextword.core.events import Event, Note
 from nextword.core.family import CompositeFamily, Cost, CountFamily, NetworkFamily
 from nextword.runs.settings import RunSettings
 from nextword.training.order import Conditions
+
+
+@runtime_checkable
+class Measured(Protocol):
+    """Examples that know how large they are; those of a task from outside may not."""
+
+    @property
+    def size(self) -> int | None:
+        """Return the approximate bytes, if known."""
+        ...
 
 
 def estimate(settings: RunSettings, examples: Any, conditions: Conditions) -> dict[str, Any]:
@@ -41,7 +51,7 @@ def _of_parts(settings: RunSettings, examples: Any, conditions: Conditions) -> d
 def warn_if_too_slow(minutes: float | None, settings: RunSettings, examples: Any) -> Iterator[Event]:
     """Note if a count model takes long; the minutes, if given, are an upper limit for it."""
     family = settings.find_family()
-    if not isinstance(family, CountFamily):
+    if not isinstance(family, CountFamily) or not isinstance(examples, Measured):
         return
     seconds = _cost(settings, family, examples).seconds
     if minutes is None:
