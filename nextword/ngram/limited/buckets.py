@@ -32,6 +32,8 @@ from nextword.ngram.smoothing.plan import Planned
 Array = np.ndarray[Any, np.dtype[Any]]
 _CHUNK = 1 << 18  # ids read at a time
 _WORKER = 190_000_000  # bytes a worker process needs before it has any work
+_PER_WORD = 56  # bytes of the arrays with an entry for every word, while buckets are counted and joined
+_USED = 0.92  # share of the limit that is planned for
 _SAMPLES = 64  # samples per bucket, to choose the ranges
 PER_TASK = 1_000_000_000  # bytes a cluster task may use if no limit is set
 
@@ -79,6 +81,8 @@ def fit(
     counts_V = np.where(mask_V, counts.adjusted_1 if adjusted else frequency, 0)
     counts_of = [_n_r(counts_V), *(counts.n_r[n] for n in range(2, settings.order + 1))]
     plan = smoothing.plan(counts_V.astype(np.float64), lambda n: counts_of[n - 1], settings, mask_V)
+    del frequency, counts_V
+    mapped.return_free_memory()
     yield from mapped.interpolated(counts, plan, out, budget.scratch, memory)
     for note in plan.notes:
         yield Note(note)
@@ -92,7 +96,7 @@ def _counted(
     """Divide the text and count its buckets, here or as tasks on a cluster."""
     assert budget.scratch is not None
     memory = budget.memory or PER_TASK
-    room = _room(memory, vocab_size, order)
+    room = _room(memory, vocab_size)
     if budget.engine == "spark":
         from nextword.ngram.limited import spark
 
@@ -122,14 +126,15 @@ def _check(settings: NgramSettings, smoothing: object, within: str) -> None:
             )
 
 
-def _room(memory: int, vocab_size: int, order: int) -> int:
+def _room(memory: int, vocab_size: int) -> int:
     """Return the bytes left for work, besides the program and what grows with the vocabulary."""
-    taken = mapped.resident() + vocab_size * (40 + 8 * order)
-    room = int(0.85 * memory) - taken
+    mapped.return_free_memory()  # reading the text has freed much
+    taken = mapped.resident() + vocab_size * _PER_WORD
+    room = int(_USED * memory) - taken
     if room < 24_000_000:
         raise ConfigError(
             f"'train.memory' is {show_size(memory)}, but the program and {vocab_size:,} words take "
-            f"{show_size(taken)}; set at least {show_size(int((taken + 30e6) / 0.85))}"
+            f"{show_size(taken)}; set at least {show_size(int((taken + 26e6) / _USED))}"
         )
     return room
 

@@ -6,6 +6,7 @@ each chunk of contexts the resident memory is checked, and pages are released if
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 from collections.abc import Iterator
@@ -51,15 +52,20 @@ class ArrayWriter:
 
 
 class Maps:
-    """Memory-mapped arrays whose pages can be released all at once."""
+    """Memory-mapped arrays whose pages can be released.
+
+    Arrays that are read or written once, from front to back, are released first: what is behind is not
+    needed again. The others are looked into everywhere, and each released page has to be mapped again.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._open: list[Any] = []
+        self._passed: list[Any] = []
+        self._searched: list[Any] = []
 
-    def open(self, path: Path) -> Array:
-        """Map an existing .npy file."""
-        return self._keep(np.load(path, mmap_mode="r+"))
+    def open(self, path: Path, searched: bool = False) -> Array:
+        """Map an existing .npy file; ``searched``: not from front to back."""
+        return self._keep(np.load(path, mmap_mode="r+"), searched)
 
     def create(self, path: Path, kind: Any, size: int) -> Array:
         """Create and map a new .npy file."""
@@ -68,21 +74,35 @@ class Maps:
                 return np.empty(0, dtype=kind)
         return self._keep(np.lib.format.open_memmap(path, mode="w+", dtype=np.dtype(kind), shape=(size,)))
 
-    def _keep(self, array: Any) -> Array:
+    def _keep(self, array: Any, searched: bool = False) -> Array:
         if isinstance(array, np.memmap):
-            self._open.append(array)
+            (self._searched if searched else self._passed).append(array)
         return array  # type: ignore[no-any-return]
 
-    def tidy(self, always: bool = False) -> None:
-        """Release the pages if the process is near its limit."""
-        if always or resident() > self.limit:
-            for array in self._open:
-                array._mmap.madvise(mmap.MADV_DONTNEED)
+    def tidy(self) -> None:
+        """Release as many pages as necessary if the process is near its limit."""
+        for arrays in (self._passed, self._searched):
+            if resident() <= self.limit:
+                return
+            _release(arrays)
 
     def close(self) -> None:
         """Drop the arrays; the files stay."""
-        self.tidy(always=True)
-        self._open.clear()
+        _release([*self._passed, *self._searched])
+        self._passed.clear()
+        self._searched.clear()
+
+
+def _release(arrays: list[Any]) -> None:
+    for array in arrays:
+        array._mmap.madvise(mmap.MADV_DONTNEED)
+
+
+def return_free_memory() -> None:
+    """Return memory that was freed to the system: glibc keeps it otherwise, and it counts as ours."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc
+    if trim is not None:
+        trim(0)
 
 
 def resident() -> int:
@@ -115,18 +135,23 @@ def _level(n: int, counts: Joined, plan: Plan, folders: tuple[Path, Path], memor
 
     out, scratch = folders
     threads = cores()
-    maps = Maps(int(0.75 * memory))
+    # A chunk may grow by a quarter of what is free below the limit (see `many`), and that must fit, too.
+    maps = Maps(int((0.95 * memory + resident() / 4) / 1.25))
     nothing: Array = np.empty(0, dtype=np.uint32)
     children, words = maps.open(out / f"ngram-{n - 1}.children.npy"), maps.open(out / f"ngram-{n}.words.npy")
     values = maps.open(counts.values[n - 2])
     shorter_context = n > 2 and plan.below is None
     links = maps.open(scratch / f"links-{n - 1}.npy") if shorter_context else nothing
-    shorter = maps.open(out / f"ngram-{n - 2}.children.npy") if shorter_context else nothing
+    shorter = maps.open(out / f"ngram-{n - 2}.children.npy", searched=True) if shorter_context else nothing
     below_words = (
-        maps.open(out / f"ngram-{n - 1}.words.npy") if n > 2 else np.arange(counts.sizes[0], dtype=np.int32)
+        maps.open(out / f"ngram-{n - 1}.words.npy", searched=True)
+        if n > 2
+        else np.arange(counts.sizes[0], dtype=np.int32)
     )
     below = (
-        maps.open(out / f"ngram-{n - 1}.probs.npy") if plan.below is None else plan.below.astype(np.float32)
+        maps.open(out / f"ngram-{n - 1}.probs.npy", searched=True)
+        if plan.below is None
+        else plan.below.astype(np.float32)
     )
     probs = maps.create(out / f"ngram-{n}.probs.npy", np.float32, counts.sizes[n - 1])
     gamma = maps.create(out / f"ngram-{n - 1}.backoffs.npy", np.float32, counts.sizes[n - 2])
