@@ -15,6 +15,7 @@ from nextword.api.tables import check_output, table_settings
 from nextword.core import config
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.events import Event, Note, result_of
+from nextword.core.settings import Settings
 from nextword.core.sizes import show_size
 from nextword.data.paths import resolve
 from nextword.data.rows import open_table
@@ -63,7 +64,7 @@ def filtering(
     """Run `filter` and yield its progress; it writes to a file or a stream (default: standard output)."""
     named = dict(sets) if isinstance(sets, Mapping) else config.parse_sets(sets)
     given = {"filter.keep": keep} | dict(options or {}) | named
-    groups = {"filter": FilterSettings, "data": DataSettings}
+    groups: dict[str, type[Settings]] = {"filter": FilterSettings, "data": DataSettings}
     settings = cast(FilterSettings, config.build(groups, given)["filter"])
     first = language_model(run)
     second = None if against is None else language_model(against)

@@ -54,7 +54,7 @@ def train_tokenizer(
     given = {f"text.{key}": value for key, value in values.items()} | dict(set or {})
     made: Tokenizer = finish(_fitting(names, name, given))
     if out is not None:
-        _save(made, out)
+        _save(made, os.fspath(out))
     return made
 
 

@@ -113,7 +113,7 @@ class SoftmaxHead(nn.Module):
         """Return the probability that the forbidden tokens would have if nothing left them out."""
         weight_VD, is_forbidden_V = self.weight_VD[: self.vocab_size], torch.isinf(self.closed_V)
         masses = []
-        for part_ND in features_ND.split(_ROWS):
+        for part_ND in torch.split(features_ND, _ROWS):
             logits_NV = torch.addmm(self.bias_V, part_ND, weight_VD.T).float()
             masses.append(torch.softmax(logits_NV, dim=-1)[:, is_forbidden_V].sum(dim=-1))
         return torch.cat(masses)

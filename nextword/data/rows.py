@@ -284,8 +284,10 @@ def _delimiter(row: Row, kind: str) -> str:
     lines = row.data.removeprefix(_BOM).decode("utf-8").splitlines(keepends=True)
     text = row.text.decode("utf-8")
     for delimiter in (usual, ",", ";", "\t", "|"):
-        quoting = csv.QUOTE_NONE if kind == "tsv" and delimiter == "\t" else csv.QUOTE_MINIMAL
-        cells = next(csv.reader(lines, delimiter=delimiter, quoting=quoting), [])
+        if kind == "tsv" and delimiter == "\t":
+            cells = next(csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE), [])
+        else:
+            cells = next(csv.reader(lines, delimiter=delimiter), [])
         if any(cell and (text == cell or text.startswith(cell + "\n")) for cell in cells):
             return delimiter
     return usual

@@ -331,7 +331,7 @@ def _announce(run: Trained, source: Source) -> Iterator[Event]:
     head = b"" if first is None else first.data[:_BEGINNING]
     began = time.perf_counter()
     try:
-        evaluate(run.model, run.vocabulary, [Block(head, True, "its beginning")])
+        evaluate(cast(LanguageModel, run.model), run.vocabulary, [Block(head, True, "its beginning")])
     except NextwordError:
         return  # it is reported with its place when the text is measured
     seconds = (time.perf_counter() - began) * source.size / max(1, len(head))

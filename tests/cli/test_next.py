@@ -114,7 +114,8 @@ def test_count_models_are_asked_without_torch(saved_run):
 
     code = (
         "import sys; from nextword.cli.main import run; "
-        f"assert run(['next', {str(saved_run)!r}, 'the cat', '--why']) == 0; assert 'torch' not in sys.modules"
+        f"assert run(['next', {str(saved_run)!r}, 'the cat', '--why']) == 0; "
+        "assert 'torch' not in sys.modules"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
