@@ -59,7 +59,7 @@ _WHOLE = {
     "characters": 20_000_000,
 }  # bytes: texts up to this size are read whole for an estimate
 _BEGINNING = 16_000  # bytes that are timed before a long text is measured
-_TIMED = 20  # times as long as its timed beginning is a text of which the time is told
+_TIMED = 20  # the time is reported for texts this many times as long as their timed beginning
 _VALIDATED = ("tokens", "perplexity", "word_perplexity", "bits_per_byte", "unknown_rate")
 
 
