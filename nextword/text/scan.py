@@ -171,7 +171,7 @@ class FastScanner:
         """Make room for new words, in the table and in the list of their starts."""
         if self._capacity - self.size < 1024:
             old = self.slots
-            self._make_table(2 * len(old))
+            self._make_table(len(old))  # a slot is two numbers: twice as many slots
             self.kernels.move(old, self.slots, self.shift)
         self.starts = _with_room(self.starts, self._capacity)
 
