@@ -281,7 +281,7 @@ def _cell(value: Any, delimiter: str) -> str:
 def _delimiter(row: Row, kind: str) -> str:
     """Return the delimiter under which the record has its text as a cell: that of the reader."""
     usual = "\t" if kind == "tsv" else ","
-    lines = row.data.removeprefix(_BOM).decode("utf-8").splitlines(keepends=True)
+    lines = [f"{line}\n" for line in row.data.removeprefix(_BOM).decode("utf-8").split("\n")]
     text = row.text.decode("utf-8")
     for delimiter in (usual, ",", ";", "\t", "|"):
         if kind == "tsv" and delimiter == "\t":

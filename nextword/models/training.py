@@ -56,7 +56,7 @@ class NeuralTrainSettings(TrainSettings):
         "sample", description="how own tokens are chosen, where they are read"
     )
     smoothing: float = Field(0.0, ge=0, lt=1, description="label smoothing: this share goes to all tokens")
-    unigram: bool = Field(True, description="initialize the output bias with the tokens' frequencies")
+    unigram: bool = Field(True, description="initialize an output bias with the tokens' frequencies")
     ema: float = Field(0.0, ge=0, lt=1, description="decay of averaged weights; 0: no averaging")
     average: int = Field(
         0, ge=0, le=100, description="at the end, average this many of the best; 0: the best alone"
