@@ -43,8 +43,8 @@ class Everything:
         """Return the lecturer's page."""
         page = Page("The lectures' claims, measured")
         page.text(
-            "Every section has a slide, its claim, a verdict for each part of it, pictures of what was "
-            "measured, and the command that reproduces it. The numbers are below each picture."
+            "Every section has a slide, its claim, a verdict for each part, pictures of what was measured, "
+            "and the command that reproduces it. The numbers are below each picture."
         )
         page.text(RULE, soft=True)
         if self.quick:

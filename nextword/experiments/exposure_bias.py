@@ -209,8 +209,8 @@ def _of_run(run: str, out: str | None) -> Iterator[Event]:
     judged[trained.settings.family] = nats(judge, _written(trained.model, real_BT), skip=PROMPT)
     drift, p = _drift(judged[trained.settings.family], judged["real text"])
     reads = float(nats(trained.model, real_BT, skip=PROMPT).mean())
-    verdict = Judge()
-    verdict.measure(
+    found = Judge()
+    found.measure(
         "its mistakes grow as it generates",
         by_test(drift, p),
         f"{drift:+.2f} nats in the last third against the first (p = {p:.2g})",
@@ -219,7 +219,7 @@ def _of_run(run: str, out: str | None) -> Iterator[Event]:
         ExperimentResult(
             "exposure-bias", f"Exposure bias of {run}", SLIDE, CLAIM,
             f"text of this {trained.settings.family}: {drift:+.2f} nats in its last third (p = {p:.2g})",
-            verdict.findings,
+            found.findings,
             "The end of the run's own text is continued; a trigram model of the other half of it judges.",
             (_picture(judged), _table(judged, {trained.settings.family: reads})),
         ),
