@@ -21,7 +21,7 @@ from nextword.store.disk import write_file
 
 Cell = str | int | float | bool | None
 
-_NUMBER = re.compile(r"[\d.,]+( ± [\d.,]+)?( [kMG])?|-|")  # as formatted for people, or nothing
+_NUMBER = re.compile(r"[+-]?[\d.,]+( ± [\d.,]+)?( [kMG])?|-|")  # as formatted for people, or nothing
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
