@@ -192,17 +192,17 @@ def _each(reached: list[float]) -> str:
 
 
 def _picture(right: dict[str, Floats], distances: tuple[int, ...]) -> Chart:
-    series = []
-    for name, found in right.items():
-        both = [mean_and_spread(list(found[:, i])) for i in range(len(distances))]
-        points = tuple((float(d), 100 * mean) for d, (mean, _) in zip(distances, both, strict=True))
-        errors = tuple(100 * spread for _, spread in both)
-        series.append(Series(name, points, spreads=errors))
+    across = np.array(distances, np.float64)
+    series = [
+        Series(name, tuple(zip(across.tolist(), (100 * row).tolist(), strict=True)), look, seed == 0)
+        for look, (name, found) in enumerate(right.items())
+        for seed, row in enumerate(found)
+    ]
     guides = [Guide(100 / len(NOUNS), "a guess"), Guide(100 * HALF, "half"), Guide(7.0, "slide: RNN 7", True)]
     guides += [Guide(100.0, "slide: LSTM 100", True)] if distances[-1] >= 100 else []
     ticks = tuple((float(d), str(d)) for d in (5, 7, 10, 20, 40, 80, 160, 320))
-    across = Axis("words from the noun to its place", log=True, names=ticks)
-    drawn = lines(series, "Nouns recalled by distance", across, Axis("recalled, %", zero=True), guides)
+    axis = Axis("words from the noun to its place", log=True, names=ticks)
+    drawn = lines(series, "Nouns recalled by distance", axis, Axis("recalled, %", zero=True), guides)
     rows = tuple(
         (name, *(f"{100 * found[:, i].mean():.0f} ± {100 * mean_and_spread(list(found[:, i]))[1]:.0f}"
                  for i in range(len(distances))))
@@ -210,7 +210,7 @@ def _picture(right: dict[str, Floats], distances: tuple[int, ...]) -> Chart:
     )  # fmt: skip
     caption = (
         f'"{OPENING} tickets … {CLOSING} ___": how often the right of {len(NOUNS)} nouns is the most likely, '
-        "by the words between; whiskers and ± are one standard deviation over seeds."
+        "by the words between, one line per seed; ± in the numbers is one standard deviation over seeds."
     )
     return Chart(drawn, caption, Table(("% recalled at", *(str(d) for d in distances)), rows))
 
@@ -228,7 +228,7 @@ def _summary(tries: int) -> str:
     return (
         f"Every network begins with {DISTANCES[0]} words and moves to longer distances once it recalls "
         f"{KNOWN:.0%}; it has {tries} times {STEPS} steps of 24 sentences for each, and only the last noun "
-        "is trained on. More steps, other widths and other rates change the numbers, but not the order."
+        "is trained on. More steps, other widths and other rates give other numbers."
     )
 
 

@@ -42,11 +42,11 @@ def test_further_means_every_seed_is():
     assert reach.further([7, 7], [7, 80]) is Verdict.FAILED
 
 
-def test_whiskers_and_tables_have_the_same_standard_deviation(monkeypatch):
+def test_seeds_are_drawn_one_by_one_and_their_table_has_the_standard_deviation(monkeypatch):
     drawn = []
     monkeypatch.setattr(reach, "lines", lambda series, *_: drawn.extend(series) or "")
     chart = reach._picture({"rnn": np.array([[0.2, 0.4], [0.6, 0.9]])}, (5, 7))
-    spread = 100 * float(np.std([0.2, 0.6], ddof=1))
-    assert drawn[0].spreads[0] == pytest.approx(spread)
-    assert chart.table.rows[0][1] == f"40 ± {spread:.0f}"
-    assert "one standard deviation over seeds" in chart.caption
+    assert [each.points[0][1] for each in drawn] == pytest.approx([20, 60])
+    assert not any(each.spreads for each in drawn)
+    assert chart.table.rows[0][1] == f"40 ± {100 * float(np.std([0.2, 0.6], ddof=1)):.0f}"
+    assert "± in the numbers is one standard deviation over seeds" in chart.caption
