@@ -33,7 +33,7 @@ from nextword.system.atomic import writing
 from nextword.text.unknown import UnknownWords
 
 _log = logging.getLogger("nextword")
-_COLUMNS = ("logprob", "tokens", "perplexity")
+_COLUMNS = {"logprob": float, "tokens": int, "perplexity": float}
 _GROUP_BYTES = 4 << 20  # of text scored at a time
 
 
@@ -143,7 +143,7 @@ def _write_table(trained: Opened, file: str, out: str | IO[bytes], options: Scor
         if isinstance(out, str) and os.path.exists(out) and os.path.samefile(table.source.path, out):
             raise ConfigError(f"--out is '{out}', which is also the input; choose another file")
         target = stack.enter_context(writing(out)) if isinstance(out, str) else out
-        writer = table.writer(target, [options.prefix + name for name in _COLUMNS])
+        writer = table.writer(target, {options.prefix + name: kind for name, kind in _COLUMNS.items()})
         for group in groups(table.rows(), _GROUP_BYTES):
             texts = [row.text for row in group]
             found = score_records(trained.model, trained.tokenizer, texts, options.begin, options.end)

@@ -21,6 +21,7 @@ from nextword.data.paths import Source, read_bytes
 from nextword.data.readers import Reader
 from nextword.data.settings import DataSettings
 
+Columns = Mapping[str, type]  # name of a new column -> float, int or str
 Values = Mapping[str, Sequence[Any]]  # name of a column -> its value in each row; None: there is none
 _TRAILING = re.compile(rb"(\r?\n)(?:[ \t]*\r?\n)*[ \t]*\Z")  # blank lines after a record
 _BOM = b"\xef\xbb\xbf"
@@ -93,13 +94,13 @@ class Table:
             return _TRAILING.sub(rb"\1", _Lines(self.source).before(block.line))
         return b""
 
-    def writer(self, target: IO[bytes], names: Sequence[str]) -> RowWriter:
-        """Return what copies rows of this table, with new columns of these names, in the same format."""
+    def writer(self, target: IO[bytes], columns: Columns) -> RowWriter:
+        """Return what copies rows of this table, with new columns, in the same format."""
         if self.kind == "parquet":
-            return _ParquetWriter(self, target, names)
+            return _ParquetWriter(self, target, columns)
         if self.kind == "jsonl":
             return _JsonWriter(self, target)
-        return _DelimitedWriter(self, target, names)
+        return _DelimitedWriter(self, target, columns)
 
 
 def open_table(source: Source, settings: DataSettings, stack: ExitStack) -> Table | None:
@@ -185,23 +186,21 @@ class _JsonWriter:
 class _DelimitedWriter:
     """CSV and TSV: new columns come last, behind the same delimiter."""
 
-    def __init__(self, table: Table, target: IO[bytes], names: Sequence[str]) -> None:
-        self._table, self._target, self._delimiter = table, target, ""
-        header = table.header()
+    def __init__(self, table: Table, target: IO[bytes], columns: Columns) -> None:
+        self._target, header = target, table.header()
+        first = next(row for row in table.rows() if row.text.strip())
+        self._delimiter = _delimiter(first, table.kind)
         if header.strip():
-            first = next(table.rows())
-            self._delimiter = _delimiter(first, table.kind)
             cells = next(csv.reader([header.decode("utf-8").rstrip("\r\n")], delimiter=self._delimiter), [])
-            _check_new(dict.fromkeys(names), cells, table.source, 1)
-            header = self._with(header, list(names))
+            _check_new(columns, cells, table.source, 1)
+            header = self._with(header, list(columns))
         target.write(header)
 
     def write(self, rows: Sequence[Row], keep: Sequence[bool], values: Values) -> None:
         """Write the kept rows."""
-        self._delimiter = self._delimiter or _delimiter(rows[0], self._table.kind)
         for number, (row, kept) in enumerate(zip(rows, keep, strict=True)):
             if kept:
-                cells = [_cell(value[number], self._delimiter) for value in values.values()]
+                cells = [_cell(value[number]) for value in values.values()]
                 self._target.write(self._with(row.data, cells))
 
     def close(self) -> None:
@@ -218,14 +217,15 @@ class _DelimitedWriter:
 class _ParquetWriter:
     """Parquet: the rows are read once more, with all their columns."""
 
-    def __init__(self, table: Table, target: IO[bytes], names: Sequence[str]) -> None:
+    def __init__(self, table: Table, target: IO[bytes], columns: Columns) -> None:
         try:
             import pyarrow.parquet as parquet
         except ImportError as error:
             raise MissingPart("pyarrow", "data", "writing a Parquet table") from error
         self._file = parquet.ParquetFile(table.source.path)
         self._batches, self._target = self._file.iter_batches(batch_size=_ROWS), target
-        _check_new(dict.fromkeys(names), self._file.schema_arrow.names, table.source, None)
+        _check_new(columns, self._file.schema_arrow.names, table.source, None)
+        self._columns = columns
         self._waiting: Any = None
         self._writer: Any = None
 
@@ -234,10 +234,10 @@ class _ParquetWriter:
         import pyarrow as arrow
         import pyarrow.parquet as parquet
 
+        kinds = {float: arrow.float64(), int: arrow.int64(), str: arrow.string()}
         table = self._take(len(rows))
         for name, cells in values.items():
-            kind = arrow.string() if any(isinstance(cell, str) for cell in cells) else None
-            kind = arrow.float64() if kind is None and name not in _WHOLE else kind or arrow.int64()
+            kind = kinds[self._columns[name]]
             table = table.append_column(name, arrow.array([_finite(cell) for cell in cells], kind))
         if self._writer is None:
             self._writer = parquet.ParquetWriter(self._target, table.schema)
@@ -261,9 +261,6 @@ class _ParquetWriter:
         return table.slice(0, count)
 
 
-_WHOLE = ("tokens", "unknown")  # columns of whole numbers
-
-
 def _ended(data: bytes) -> bytes:
     return data if data.endswith(b"\n") else data + b"\n"
 
@@ -273,7 +270,7 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _cell(value: Any, delimiter: str) -> str:
+def _cell(value: Any) -> str:
     value = _finite(value)
     return "" if value is None else f"{value:.6f}" if isinstance(value, float) else str(value)
 
@@ -284,8 +281,8 @@ def _delimiter(row: Row, kind: str) -> str:
     lines = [f"{line}\n" for line in row.data.removeprefix(_BOM).decode("utf-8").split("\n")]
     text = row.text.decode("utf-8")
     for delimiter in (usual, ",", ";", "\t", "|"):
-        if kind == "tsv" and delimiter == "\t":
-            cells = next(csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE), [])
+        if kind == "tsv" and delimiter == "\t":  # a quote is an ordinary character
+            cells = next(csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE), [])
         else:
             cells = next(csv.reader(lines, delimiter=delimiter), [])
         if any(cell and (text == cell or text.startswith(cell + "\n")) for cell in cells):

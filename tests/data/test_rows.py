@@ -30,7 +30,10 @@ def table_of(path, **values) -> Table:
 
 def written(table: Table, values=None, keep=None) -> bytes:
     rows, target = list(table.rows()), io.BytesIO()
-    writer = table.writer(target, list(values or {}))
+    kinds = {
+        name: next(type(cell) for cell in cells if cell is not None) for name, cells in (values or {}).items()
+    }
+    writer = table.writer(target, kinds)
     writer.write(rows, keep or [True] * len(rows), values or {})
     writer.close()
     return target.getvalue()
@@ -107,6 +110,22 @@ def test_parquet_keeps_its_columns_and_types(tmp_path):
     assert found.schema.names == ["n", "text", "at", "score", "bucket"]
     assert found.schema.field("at").type == arrow.int8()
     assert found.to_pylist()[1] == {"n": 3, "text": "c", "at": 3, "score": 1.5, "bucket": "tail"}
+
+
+def test_parquet_columns_have_one_type_even_where_a_group_has_no_value(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path, target = tmp_path / "t.parquet", io.BytesIO()
+    parquet.write_table(arrow.table({"text": ["", "b"]}), path)
+    table = table_of(path)
+    rows, writer = list(table.rows()), table.writer(target, {"bucket": str, "lm_tokens": int})
+    writer.write(rows[:1], [True], {"bucket": [None], "lm_tokens": [0]})
+    writer.write(rows[1:], [True], {"bucket": ["head"], "lm_tokens": [2]})
+    writer.close()
+    assert parquet.read_table(io.BytesIO(target.getvalue())).to_pylist() == [
+        {"text": "", "bucket": None, "lm_tokens": 0},
+        {"text": "b", "bucket": "head", "lm_tokens": 2},
+    ]
 
 
 @pytest.mark.parametrize("name", ["t.jsonl", "t.csv"])

@@ -152,16 +152,16 @@ class _Job:
         yield Stage("write", self.log.lines, "records")
         scores = self.log.scores
         mask, buckets = self.rule.mask(scores), self.rule.buckets(scores)
-        names = [prefix + name for name, wanted in (("score", add_score), ("bucket", True)) if wanted]
-        names = names if buckets is not None else names[:-1]
+        kinds: dict[str, type] = {prefix + "score": float} if add_score else {}
+        kinds |= {} if buckets is None else {prefix + "bucket": str}
         counting = _Counting(target)
-        writer, done = self.table.writer(counting, names), 0  # type: ignore[arg-type]
+        writer, done = self.table.writer(counting, kinds), 0  # type: ignore[arg-type]
         for group in self._groups():
             part = slice(done, done + len(group))
             columns: list[list[Any]] = [[_number(score) for score in scores[part]]] if add_score else []
             if buckets is not None:
                 columns.append([BUCKETS[place] if place >= 0 else None for place in buckets[part]])
-            writer.write(group, mask[part].tolist(), dict(zip(names, columns, strict=True)))
+            writer.write(group, mask[part].tolist(), dict(zip(kinds, columns, strict=True)))
             self._count(group, mask[part], scores[part])
             done += len(group)
             yield Progress(done)
