@@ -56,11 +56,12 @@ class Entrance:
         """The annotation of every argument that has one."""
         module = inspect.getmodule(self.function)
         known = {**vars(typing), **(vars(module) if module else {})}
-        return {
-            name: eval(each.annotation, known) if isinstance(each.annotation, str) else each.annotation
+        written = {
+            name: each.annotation
             for name, each in self.signature.parameters.items()
             if each.annotation is not inspect.Parameter.empty
         }
+        return typing.get_type_hints(types.SimpleNamespace(__annotations__=written), known)
 
     def check(self, given: Sequence[Any], named: Mapping[str, Any]) -> None:
         """Raise an error that names the first argument that is unknown or of a wrong type."""

@@ -34,6 +34,7 @@ def filter(  # noqa: A001 - the verb's name
     against: Opened | Name | None = None,
     keep: str = "best",
     add_score: bool = False,
+    prefix: str = "",
     set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
 ) -> Filtered:
     """Copy the lines or rows that the rule keeps; called again after an interruption, it resumes.
@@ -44,7 +45,7 @@ def filter(  # noqa: A001 - the verb's name
     >>> nextword.filter("runs/tiny", "test.txt", "kept.txt", keep="head:50").kept
     1
     """
-    sets = {"filter.add_score": add_score} | dict(set or {})
+    sets = {"filter.add_score": add_score, "filter.prefix": prefix} | dict(set or {})
     found: Filtered = result_of(
         filtering(run, os.fspath(file), os.fspath(out), against=against, keep=keep, sets=sets)
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from nextword.api.arguments import checked
 from nextword.api.inspect import subject_of
 from nextword.api.opened import Name, Opened, language_model
 from nextword.api.results import Next
@@ -31,6 +32,7 @@ class NextWords(Next):
         self.found = found
 
 
+@checked
 def next(  # noqa: A001 - the verb
     run: Opened | Name, text: str = "", top: int | None = 10, words: bool = True
 ) -> Next:
@@ -40,8 +42,8 @@ def next(  # noqa: A001 - the verb
     rather go on with a letter: then it is completed. ``words=False``: tokens. ``top=None``: all that was
     found.
 
-        >>> nextword.next("runs/old", "the people of", top=3)
-        [('the', 0.43), ('this', 0.06), ('our', 0.04)]
+    >>> [word for word, p in nextword.next("runs/tiny", "the cat sat on the", top=2)]
+    ['mat', 'rug']
     """
     if not words:
         return next_tokens(run, text, top)

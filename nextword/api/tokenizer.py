@@ -38,6 +38,7 @@ def train_tokenizer(
     fit_bytes: int = 64_000_000,
     normalize: Literal["none", "nfc"] = "none",
     lowercase: bool = False,
+    pattern: Literal["qwen2", "gpt2"] = "qwen2",
     set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
 ) -> Tokenizer:
     """Train a tokenizer on text; ``out`` saves it. The keywords are settings of the group ``text``.
@@ -50,6 +51,7 @@ def train_tokenizer(
     values = {
         "size": size, "unknown": unknown, "min_count": min_count, "max_vocab": max_vocab,
         "fit_bytes": fit_bytes, "normalize": normalize, "lowercase": lowercase,
+        "pattern": pattern,
     }  # fmt: skip
     given = {f"text.{key}": value for key, value in values.items()} | dict(set or {})
     made: Tokenizer = finish(_fitting(names, name, given))

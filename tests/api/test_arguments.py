@@ -36,6 +36,8 @@ PRINTED = {
         "format",
         "set",
         "file",
+        "out",
+        "prefix",
     },  # rows; Python has objects
     "export": {"out"},  # path
     "import": {"file"},  # path
@@ -44,7 +46,7 @@ PRINTED = {
     "decompress": {"file", "out"},
     "generate": set(),
     "rescore": {"out"},  # lines
-    "next": {"tokens", "text"},
+    "next": {"tokens", "text", "against", "why"},  # a table of two runs, and its reasons, is for people
     "lab": set(),
 }
 NAMES = {"eval": "evaluate", "import": "import_"}

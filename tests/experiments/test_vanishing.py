@@ -14,7 +14,7 @@ SETS = {
     "rnn": {"model.layers": 1, "model.hidden": 8},
     "lstm": {"model.layers": 2, "model.hidden": 8},
     "transformer": {"model.layers": 1, "model.hidden": 8, "model.heads": 1, "model.context": 32,
-                    "model.init": "gpt2"},
+                    "model.init": "gpt2", "model.mask_impossible": True},
     "window": {"model.context": 3, "model.embedding": 8, "model.hidden": 8},
 }  # fmt: skip
 ROWS = np.random.default_rng(0).integers(3, 12, (3, 7))

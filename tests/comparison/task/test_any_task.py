@@ -115,7 +115,7 @@ def test_other_examples_are_trained_on_again(lines, here, capsys):
     ("more", "told"),
     [
         ({"models": ["letter-counts", "ngram"]}, "'ngram' is a model for the task 'lm'"),
-        ({"models": ["letter-counts"], "tokenizer": "words"}, "--tokenizer is for language models"),
+        ({"models": ["letter-counts"], "tokenizer": "words"}, "tokenizer'? is for language models"),
         ({"models": ["letter-counts"], "minutes": 0}, "'minutes' is 0"),
         ({"models": ["letter-counts"], "set": {"model.ad": 1}}, "did you mean 'model.add'"),
         ({"task": "sorting"}, "unknown task 'sorting'"),

@@ -42,7 +42,7 @@ TEXTS = [SENTENCES[0], "", f"{SENTENCES[1]}\n{SENTENCES[2]}\n", "  ", "zq", SENT
 @pytest.mark.parametrize("name", NAMES)
 def test_a_record_has_the_score_of_its_text_alone(name):
     model, tokenizer = MODELS[name]
-    found = score_records(model, tokenizer, [text.encode() for text in TEXTS])
+    found = score_records(model, tokenizer, [text.encode() for text in TEXTS], end=True)
     for number, text in enumerate(TEXTS):
         if not text.strip():
             assert (found.logprob[number], found.tokens[number]) == (0.0, 0)
@@ -110,11 +110,11 @@ def test_an_interrupted_job_resumes_and_writes_the_same(table, tmp_path, monkeyp
     run(table, tmp_path / "whole.jsonl", "buckets", add_score=True)
     scored, original = [], records.score_records
 
-    def breaks(model, tokenizer, texts, *rest):
+    def breaks(model, tokenizer, texts, **rest):
         scored.append(len(texts))
         if len(scored) == 6:
             raise KeyboardInterrupt
-        return original(model, tokenizer, texts, *rest)
+        return original(model, tokenizer, texts, **rest)
 
     monkeypatch.setattr(records, "score_records", breaks)
     with pytest.raises(KeyboardInterrupt):
