@@ -14,7 +14,7 @@ import numpy as np
 from nextword.core import catalog
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note, Stage, result_of
-from nextword.ngram import prune
+from nextword.ngram import prune, quantizing
 from nextword.ngram.arrays import Trie
 from nextword.ngram.counts import CountTrie, count
 from nextword.ngram.model import NgramModel
@@ -54,6 +54,7 @@ def fit(ids: Array, vocab_size: int, settings: NgramSettings, closed: bool = Fal
 def check(settings: NgramSettings) -> None:
     """Raise a ConfigError for settings that contradict each other, before anything is counted."""
     prune.check(settings)
+    quantizing.check(settings)
     if settings.unknown == "share":
         return
     if settings.kenlm_compat:

@@ -19,6 +19,7 @@ from nextword.ngram.arrays import Level, Trie
 
 if TYPE_CHECKING:
     from nextword.ngram.fast.index import Index
+    from nextword.ngram.quantized import QuantizedTrie
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FEW = 16  # up to this many rows are stepped one by one
@@ -42,11 +43,15 @@ class NgramModel:
         smoothing: str = "modified-kneser-ney",
         is_probability: bool = True,
         closed: bool = False,
+        quantized: QuantizedTrie | None = None,
+        exact: NgramModel | None = None,
     ) -> None:
         self.trie = trie
         self.smoothing = smoothing
         self.is_probability = is_probability  # False: `stupid` gives scores
         self.closed = closed  # UNKNOWN has no probability
+        self.quantized = quantized  # how it is stored, if in few bits; `trie` is that, expanded
+        self.exact = exact  # the model before it was quantized, until the loss has been measured
         self.order = trie.order
         self.vocab_size = trie.vocab_size
 
@@ -278,6 +283,11 @@ class NgramModel:
 
     def __repr__(self) -> str:
         return f"<NgramModel {self.smoothing} order {self.order}, {sum(self.trie.sizes):,} n-grams>"
+
+    @property
+    def bits(self) -> int:
+        """Bits of a stored probability; 0: all of them."""
+        return 0 if self.quantized is None else self.quantized.bits
 
     @property
     def context(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from nextword.core.contracts import END, START
-from nextword.core.errors import ConfigError
+from nextword.core.errors import ConfigError, DamagedError
 from nextword.ngram.arrays import Level, Trie
 from nextword.ngram.counts import CountTrie
 from nextword.ngram.settings import NgramSettings
@@ -18,6 +18,7 @@ from nextword.ngram.smoothing.estimate import as_offsets, widths
 
 Array = np.ndarray[Any, np.dtype[Any]]
 PRUNABLE = ("katz", "stupid", "witten-bell", "absolute", "kneser-ney", "modified-kneser-ney")
+SMALL = 600_000  # up to this many n-grams NumPy is quicker than loading the kernels
 
 
 def check(settings: NgramSettings) -> None:
@@ -76,10 +77,10 @@ def drop(trie: Trie, keep: list[Array]) -> Trie:
 def normalised(trie: Trie) -> Trie:
     """Recompute backoff weights so that every context sums to one: mass left, over mass left below."""
     levels = list(trie.levels)
-    links = _links(trie)
+    shorter = links(trie)
     for n in range(1, trie.order):
         level, above = levels[n - 1], levels[n]
-        left, below = _left(level, above, np.asarray(levels[n - 1].probs, dtype=np.float64)[links[n - 1]])
+        left, below = _left(level, above, np.asarray(levels[n - 1].probs, dtype=np.float64)[shorter[n - 1]])
         weights = np.where(below > 1e-12, left / np.maximum(below, 1e-12), 0.0)
         assert level.children is not None
         weights = np.where(widths(level.children) > 0, weights, 1.0)
@@ -100,7 +101,7 @@ def by_entropy(trie: Trie, threshold: float) -> Trie:
         children = trie.levels[n - 1].children
         if children is not None:
             keep[n - 1] |= widths(children) > 0
-            keep[n - 1][_links(trie)[n - 1]] = True  # the end of a longer one is kept, too
+            keep[n - 1][links(trie)[n - 1]] = True  # the end of a longer one is kept, too
         trie = normalised(drop(trie, keep))
     return trie
 
@@ -111,7 +112,7 @@ def _worth(trie: Trie, n: int) -> Array:
     assert context.children is not None
     assert context.backoffs is not None
     parents = np.repeat(np.arange(len(context)), widths(context.children))
-    p, q = level.probs.astype(np.float64), context.probs.astype(np.float64)[_links(trie)[n - 2]]
+    p, q = level.probs.astype(np.float64), context.probs.astype(np.float64)[links(trie)[n - 2]]
     left, below = _left(context, level, q)
     old = np.maximum(context.backoffs.astype(np.float64), 1e-300)[parents]
     new = (left[parents] + p) / np.maximum(below[parents] + q, 1e-12)  # the weight without this one
@@ -144,8 +145,10 @@ def _left(level: Level, above: Level, below_of_seen: Array) -> tuple[Array, Arra
     return np.maximum(1.0 - seen, 0.0), np.maximum(1.0 - below, 0.0)
 
 
-def _links(trie: Trie) -> list[Array]:
+def links(trie: Trie, plain: bool | None = None) -> list[Array]:
     """Return, for every n-gram of order 2 … N, the node of the same n-gram without its first token."""
+    if not (sum(trie.sizes) <= SMALL if plain is None else plain):
+        return _links_compiled(trie)
     from nextword.ngram.counts import CountLevel
 
     as_counts = CountTrie(
@@ -161,3 +164,19 @@ def _links(trie: Trie) -> list[Array]:
         trie.vocab_size,
     )
     return as_counts.links()
+
+
+def _links_compiled(trie: Trie) -> list[Array]:
+    from nextword.ngram.fast import bitfield_kernels
+
+    found = [trie.levels[1].words.astype(np.int64)] if trie.order > 1 else []
+    for n in range(3, trie.order + 1):
+        context, below, level = trie.levels[n - 2], trie.levels[n - 3], trie.levels[n - 1]
+        found.append(np.empty(len(level), dtype=np.int64))
+        assert context.children is not None
+        assert below.children is not None
+        if not bitfield_kernels.links(
+            context.children, level.words, found[-2], below.children, context.words, found[-1]
+        ):
+            raise DamagedError(f"a {n}-gram is there, but not without its first token; train the run again")
+    return found

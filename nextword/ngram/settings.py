@@ -49,6 +49,12 @@ class NgramSettings(Settings):
         ge=0.0,
         description="drop n-grams whose removal changes perplexity by less than this share (Stolcke 1998)",
     )
+    bits: int = Field(
+        0,
+        ge=0,
+        le=8,
+        description="0, or 4 to 8: store each probability in this many bits, as KenLM's quantized tries do",
+    )
     kenlm_compat: bool = Field(
         False, description="reproduce lmplz to the last digit, including its counting quirk"
     )
@@ -60,6 +66,13 @@ class NgramSettings(Settings):
             if not value >= 0:
                 raise ValueError("must be 0 or more, or inf")
         return eps
+
+    @field_validator("bits")
+    @classmethod
+    def _none_or_some(cls, bits: int) -> int:
+        if 0 < bits < 4:
+            raise ValueError("must be 0 (not quantized) or 4 to 8")
+        return bits
 
     @field_validator("prune")
     @classmethod

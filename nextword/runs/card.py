@@ -60,6 +60,8 @@ def card(
 
 def _described(model: LanguageModel) -> Mapping[str, Any]:
     found = {"order": str(model.order)} if isinstance(model, NgramModel) else {}
+    if isinstance(model, NgramModel) and model.bits:
+        found["bits of a probability"] = str(model.bits)
     return found | {"parameters": f"{model.parameters:,}"} if isinstance(model, Parametric) else found
 
 

@@ -37,6 +37,7 @@ from nextword.data.seen import SeenText
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.data.split import TooShort, hold_out
+from nextword.ngram.model import NgramModel
 from nextword.runs.settings import RunSettings, changed, with_open
 from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun
@@ -240,6 +241,7 @@ class LanguageModelling(Task):
         """Measure the held-out text, if there is one."""
         from nextword.evaluation.lm.perplexity import evaluate
 
+        exact = _taken_exact(model)
         if examples.valid is None:
             return None
         yield Stage("measure the held-out text", examples.valid.size, "bytes")
@@ -247,7 +249,13 @@ class LanguageModelling(Task):
         bits = report.bits_per_byte
         yield Note(f"held-out text: perplexity {show_number(report.perplexity)}, {bits:.4f} bits per byte")
         values = report.to_json()
-        return Measurement({name: values[name] for name in _VALIDATED}, report.nll, report.tokens)
+        measured = {name: values[name] for name in _VALIDATED}
+        if exact is not None:
+            before = evaluate(exact, prepared.vocabulary, examples.valid.blocks()).perplexity
+            measured["perplexity_before_quantizing"] = before
+            measured["perplexity_rise_by_quantizing_in_percent"] = 100 * (report.perplexity / before - 1)
+            yield Note(_loss(before, report.perplexity))
+        return Measurement(measured, report.nll, report.tokens)
 
     def save(self, vocabulary: Tokenizer, folder: NewRun) -> None:
         """Write ``tokenizer.json``."""
@@ -318,6 +326,22 @@ class LanguageModelling(Task):
             f"'{run.settings.name}' is a language model, which has no labels to predict; continue a text "
             "with: nextword generate RUN --prompt TEXT"
         )
+
+
+def _taken_exact(model: LanguageModel) -> NgramModel | None:
+    """Return the model before it was quantized, which nothing else needs: its memory is freed afterwards."""
+    if not isinstance(model, NgramModel):
+        return None
+    exact, model.exact = model.exact, None
+    return exact
+
+
+def _loss(before: float, after: float) -> str:
+    """Say what storing probabilities in few bits costs."""
+    return (
+        f"quantizing changed the perplexity from {show_number(before)} to {show_number(after)} "
+        f"({100 * (after / before - 1):+.2f} %)"
+    )
 
 
 def _announce(run: Trained, source: Source) -> Iterator[Event]:

@@ -31,7 +31,7 @@ COMMANDS = {
         "--what", "--text", "--against", "--layer", "--head", "--unit", "--set-gate", "--out", "--set",
     },
     "export": {"--to", "--out"},
-    "import": {"--out", "--overwrite"},
+    "import": {"--out", "--set", "--overwrite"},
     "tokenizer train": {"--tokenizer", "--out", "--set"},
     "tokenizer show": {"--text"},
     "tokenizer compare": {"--tokenizers", "--set"},

@@ -57,3 +57,9 @@ def test_scores_cannot_be_pruned_by_entropy(text):
 def test_thresholds_must_start_at_nothing_and_not_fall(wrong):
     with pytest.raises(ValueError, match="must start with 0 and must not decrease"):
         NgramSettings(prune=wrong)
+
+
+def test_compiled_search_for_shorter_ngrams_equals_the_plain_one(text):
+    trie = estimation.build(text, 60, NgramSettings(order=5)).trie
+    pairs = zip(prune.links(trie, plain=True), prune.links(trie, plain=False), strict=True)
+    assert all(np.array_equal(a, b) for a, b in pairs)

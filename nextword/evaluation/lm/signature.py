@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 from nextword.core.contracts import Carrier, LanguageModel, Tokenizer, context_of, is_probability
+from nextword.ngram.model import NgramModel
 from nextword.text.backward import BackwardTokenizer
 from nextword.text.words import WordTokenizer
 
@@ -26,6 +27,8 @@ def signature(model: LanguageModel, tokenizer: Tokenizer, dynamic: str | None = 
     }
     if isinstance(tokenizer, BackwardTokenizer):
         parts["dir"] = "backward"
+    if isinstance(model, NgramModel) and model.bits:
+        parts["bits"] = str(model.bits)
     if not is_probability(model):
         parts["score"] = "no-probability"
     if dynamic is not None:

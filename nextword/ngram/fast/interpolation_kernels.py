@@ -91,7 +91,7 @@ def interpolate(  # type: ignore[no-untyped-def]
                 if by_word:
                     place[i - start] = words[i]
                 else:
-                    j = _gallop(below_words, words[i], j, high[k])
+                    j = gallop(below_words, words[i], j, high[k])
                     place[i - start] = j
         for i in range(start, np.int64(children[e])):
             j = place[i - start]
@@ -103,7 +103,7 @@ def interpolate(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _gallop(words, word, j, end):  # type: ignore[no-untyped-def]
+def gallop(words, word, j, end):  # type: ignore[no-untyped-def]
     """Return the first place from j on, before `end`, whose token is not smaller."""
     if words[j] >= word:
         return j

@@ -118,6 +118,7 @@ def _check(settings: NgramSettings, smoothing: object, within: str) -> None:
         "'model.prune'": any(settings.per_order("prune")),
         "'model.prune_entropy'": settings.prune_entropy > 0,
         "'model.kenlm_compat'": settings.kenlm_compat,
+        "'model.bits'": settings.bits > 0,
     }
     for name, found in wrong.items():
         if found:
