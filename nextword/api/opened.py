@@ -130,7 +130,8 @@ class Opened:
         }
         if self.parameters is not None:
             values["parameters"] = self.parameters
-        return values | summarize(self.metrics, f"valid_{task.decides}", task.higher)
+        decides = task.deciding(self.trained.vocabulary)
+        return values | summarize(self.metrics, f"valid_{decides}", task.higher)
 
 
 def opened(run: Opened | Name) -> Opened:

@@ -2,47 +2,72 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from nextword.api.arguments import checked
 from nextword.api.opened import Name, Opened, opened
-from nextword.core.task import Prediction
-from nextword.data.settings import DataSettings
-from nextword.data.source import Source
+from nextword.core.errors import ConfigError
+from nextword.core.task import DEFAULT_OPTIONS, FilePredictor, Prediction, PredictOptions
+from nextword.data.lines import read_lines
+
+JSON = "jsonl"
 
 
 @checked
-def predict(run: Opened | Name, inputs: str | Iterable[str]) -> list[Prediction]:
+def predict(
+    run: Opened | Name,
+    inputs: str | Iterable[str],
+    *,
+    format: str = "",  # noqa: A002 - as the option is called
+    pretokenized: bool = False,
+) -> list[Prediction]:
     """Predict for one input or several, in order; a language model has `generate` instead.
+
+    ``format`` is what the ``text`` of a prediction is written in; ``pretokenized``: words are what white
+    space separates.
 
     >>> nextword.predict("runs/tiny", ["the cat sat"])
     Traceback (most recent call last):
     nextword.core.errors.ConfigError: ... nextword.generate(RUN, prompt=TEXT)
     """
     given = [inputs] if isinstance(inputs, str) else inputs
-    return list(predicting(run, given))
+    return list(predicting(run, given, PredictOptions(format, pretokenized)))
 
 
-def predicting(run: Opened | Name, inputs: Iterable[str]) -> Iterator[Prediction]:
-    """Yield one prediction per input, as soon as it is made."""
-    found = opened(run)
-    return found.settings.find_task().predictor(found.trained).predict(inputs)
+def predicting(
+    run: Opened | Name, inputs: Iterable[str], options: PredictOptions = DEFAULT_OPTIONS
+) -> Iterator[Prediction]:
+    """Yield one prediction per input; some inputs are read ahead, so that batches have similar lengths."""
+    return predictor_of(opened(run), options).predict(inputs)
 
 
-def predict_file(run: Opened | Name, file: Name) -> Iterator[Prediction]:
-    """Yield one prediction per line of a file (``-``: standard input)."""
-    return predicting(run, lines_of(file))
+def predictor_of(run: Opened, options: PredictOptions) -> Any:
+    """Return what predicts, if the task of the run allows these options."""
+    task = run.settings.find_task()
+    made = task.predictor(run.trained, options)
+    if options.format and options.format not in task.formats:
+        raise ConfigError(
+            f"'--format' is '{options.format}', and a {task.noun} writes one of: {', '.join(task.formats)}"
+        )
+    if options.pretokenized and not task.splits_words:
+        raise ConfigError(
+            f"'--pretokenized' is for runs that split text into words, and '{run.place}' is a {task.noun}, "
+            "which does not; leave it out"
+        )
+    return made
 
 
-def lines_of(file: Name) -> Iterator[str]:
-    """Yield the lines of a file without their ends; a line may span blocks."""
-    waiting = b""
-    for block in Source.for_reading([file], DataSettings()).blocks():
-        *lines, waiting = (waiting + block.data).split(b"\n")
-        for line in lines:
-            yield line.removesuffix(b"\r").decode()
-        if block.ends_document and waiting:
-            yield waiting.decode()
-            waiting = b""
-    if waiting:
-        yield waiting.decode()
+def written(run: Opened | Name, file: Name, options: PredictOptions = DEFAULT_OPTIONS) -> Iterator[str]:
+    """Yield what `nextword predict` writes for a file (``-``: standard input), piece by piece."""
+    predictor = predictor_of(opened(run), options)
+    named = os.fspath(file)
+    is_whole = isinstance(predictor, FilePredictor)
+    found = predictor.predict_file(named) if is_whole else predictor.predict(read_lines(named))
+    if options.format == JSON:
+        return (json.dumps(dict(each.values), ensure_ascii=False, allow_nan=False) + "\n" for each in found)
+    if is_whole:
+        return predictor.write(found)
+    return (f"{each.text}\n" for each in found)

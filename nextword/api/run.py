@@ -89,7 +89,13 @@ class Run(Opened):
         return generating.stream(self, prompt, chosen)
 
     @checked
-    def predict(self, inputs: str | Iterable[str]) -> list[Prediction]:
+    def predict(
+        self,
+        inputs: str | Iterable[str],
+        *,
+        format: str = "",  # noqa: A002 - as the option is called
+        pretokenized: bool = False,
+    ) -> list[Prediction]:
         """Predict labels, tags or translations of inputs, by the task of the run.
 
         >>> run.predict("the cat sat")
@@ -98,7 +104,7 @@ class Run(Opened):
         """
         from nextword.api import predict as predicting
 
-        return predicting.predict(self, inputs)
+        return predicting.predict(self, inputs, format=format, pretokenized=pretokenized)
 
     @checked
     def evaluate(

@@ -67,11 +67,13 @@ class Status:
 
     def details(self) -> str:
         """Show everything but step and time."""
-        parts = [f"loss {self.step.loss:.3f} nats per token"] if self.step is not None else []
+        parts = []
+        if self.step is not None:
+            parts.append(f"loss {self.step.loss:.3f} nats per {self.step.unit.removesuffix('s')}")
         if self.valid is not None:
             parts.append(f"held out {_quality(self.valid)}{'' if self.valid.best else ' (not the best)'}")
         if self.step is not None:
-            parts += [f"{self.step.tokens_per_second:,.0f} tokens/s", f"norm {self.step.norm:.2g}"]
+            parts += [f"{self.step.tokens_per_second:,.0f} {self.step.unit}/s", f"norm {self.step.norm:.2g}"]
             parts.append(show_size(self.step.memory))
         return ", ".join(parts)
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
 from nextword.core.family import CompositeFamily, NetworkFamily
-from nextword.core.task import Task
 from nextword.models import presets
-from nextword.runs.settings import RunSettings, groups_of, plan
+from nextword.runs.settings import RunSettings, family_of, groups_of, plan
+from nextword.runs.settings import task_of as find_task
 
 # What is compared by default: every smoothing, the default last; with minutes the families.
 SMOOTHINGS = (
@@ -66,10 +66,11 @@ class _Asked:
     name: str
     model: str  # what the name means
     sets: Mapping[str, Any]
+    task: str = LANGUAGE
 
     @property
     def family(self) -> Any:
-        return catalog.find("model", presets.find(self.model).family)
+        return family_of(self.task, presets.find(self.model, find_task(self.task).families).family)
 
     @property
     def is_mixture(self) -> bool:
@@ -129,11 +130,11 @@ def _asked(models: Sequence[str], sets: Mapping[str, Any], minutes: float | None
     found: dict[str, _Asked] = {}
     for name in named:
         if name == "auto":
-            choice = cast(Task, catalog.find("task", task)).choose(sets, minutes)
+            choice = find_task(task).choose(sets, minutes)
             name = "auto" if choice.model == MIXTURE else choice.model
-            found.setdefault(name, _Asked(name, choice.model, choice.sets))
+            found.setdefault(name, _Asked(name, choice.model, choice.sets, task))
         else:
-            found.setdefault(name, _Asked(name, name, {}))
+            found.setdefault(name, _Asked(name, name, {}, task))
     return list(found.values())
 
 
@@ -141,9 +142,11 @@ def _defaults(task: str, minutes: float | None) -> list[str]:
     """Return what is compared where no model is named."""
     if task == LANGUAGE:
         return list(SMOOTHINGS if minutes is None else FAMILIES)
-    chosen = cast(Task, catalog.find("task", task)).compared(minutes)
-    return list(chosen) or [
-        name for name in catalog.names("model") if catalog.find("model", name).task == task
+    known = find_task(task)
+    return list(known.compared(minutes)) or [
+        name
+        for name in catalog.names(known.families)
+        if catalog.find(known.families, name).task == known.name
     ]
 
 

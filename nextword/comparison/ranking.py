@@ -136,7 +136,7 @@ class RankedModel(Generic[R]):
                 "detectable": finite(self.test.detectable), "p": self.p, "significant": self.differs,
                 "verdict": self.verdict,
             }  # fmt: skip
-        name = self.decides.name.replace(" ", "_")
+        name = self.decides.name.replace(" ", "_").lower()
         means = {name: self.value, f"{name}_spread": self.spread}
         seeds = [row.to_json() for row in self.rows] if len(self.rows) > 1 else []
         return {**self.first.to_json(), **means, "best": self.is_best, "test": test, "seeds": seeds}

@@ -20,6 +20,8 @@ SLOTS: dict[str, dict[str, str]] = {
     # Tasks: an object with the protocol of `core.task`.
     "task": {
         "lm": "nextword.tasks.lm:TASK",
+        "tag": "nextword.tasks.tag:TASK",
+        "classify": "nextword.tasks.classify:TASK",
     },
     # Families: an object with the protocol of `core.family`.
     "model": {
@@ -33,6 +35,36 @@ SLOTS: dict[str, dict[str, str]] = {
         "gru-torch": "nextword.models.recurrent:GRU_TORCH",
         "mingru": "nextword.models.recurrent:MINGRU",
         "transformer": "nextword.models.transformer:TRANSFORMER",
+    },
+    # Families of taggers: `--task tag --model NAME`.
+    "tagger": {
+        "window": "nextword.models.tagger:WINDOW",
+        "rnn": "nextword.models.tagger:RNN",
+        "lstm": "nextword.models.tagger:LSTM",
+        "gru": "nextword.models.tagger:GRU",
+        "gru-torch": "nextword.models.tagger:GRU_TORCH",
+        "mingru": "nextword.models.tagger:MINGRU",
+        "transformer": "nextword.models.tagger:TRANSFORMER",
+        "convolution": "nextword.models.tagger:CONVOLUTION",
+    },
+    # Families of classifiers: `--task classify --model NAME`.
+    "classifier": {
+        "window": "nextword.models.classifier:WINDOW",
+        "rnn": "nextword.models.classifier:RNN",
+        "lstm": "nextword.models.classifier:LSTM",
+        "gru": "nextword.models.classifier:GRU",
+        "gru-torch": "nextword.models.classifier:GRU_TORCH",
+        "mingru": "nextword.models.classifier:MINGRU",
+        "transformer": "nextword.models.classifier:TRANSFORMER",
+        "convolution": "nextword.models.classifier:CONVOLUTION",
+        "linear": "nextword.models.linear:FAMILY",
+        "generative": "nextword.models.generative:FAMILY",
+        "ensemble": "nextword.models.ensemble:FAMILY",
+    },
+    # How a model made of models is trained, by task: `fit` and `part_settings`.
+    "composition": {
+        "lm": "nextword.training.mixtures.mixture:MixtureTraining",
+        "classify": "nextword.training.mixtures.ensemble:EnsembleTraining",
     },
     # Classes with `fit` that make a `contracts.Tokenizer`.
     "tokenizer": {
@@ -116,6 +148,39 @@ SLOTS: dict[str, dict[str, str]] = {
         "cache": "nextword.mixtures.cache:CACHE",
         "recent": "nextword.mixtures.recent:RECENT",
         "neighbours": "nextword.mixtures.neighbours:NEIGHBOURS",
+    },
+    # What makes features of a sentence's words: a `models.encoders.encoder.Encoder` of (settings, inputs).
+    "encoder": {
+        "window": "nextword.models.encoders.window:WindowEncoder",
+        "rnn": "nextword.models.encoders.recurrent:RNNEncoder",
+        "lstm": "nextword.models.encoders.recurrent:LSTMEncoder",
+        "gru": "nextword.models.encoders.recurrent:GRUEncoder",
+        "gru-torch": "nextword.models.encoders.recurrent:TorchGRUEncoder",
+        "mingru": "nextword.models.encoders.recurrent:MinGRUEncoder",
+        "transformer": "nextword.models.encoders.transformer:TransformerEncoder",
+        "convolution": "nextword.models.encoders.convolution:ConvolutionEncoder",
+    },
+    # A word's vector from its letters: classes of (alphabet, width, buckets).
+    "spelling": {
+        "none": "nextword.blocks.spelling:NoSpelling",
+        "affixes": "nextword.blocks.spelling:Affixes",
+        "cnn": "nextword.blocks.spelling:CharacterCNN",
+        "lstm": "nextword.blocks.spelling:CharacterLSTM",
+        "affixes+cnn": "nextword.blocks.spelling:AffixesAndCNN",
+        "affixes+lstm": "nextword.blocks.spelling:AffixesAndLSTM",
+    },
+    # One vector for a text: a `blocks.pooling.Pooling` of the size of a feature.
+    "pooling": {
+        "last": "nextword.blocks.pooling:Last",
+        "max": "nextword.blocks.pooling:Max",
+        "mean": "nextword.blocks.pooling:Mean",
+        "attention": "nextword.blocks.pooling:Attention",
+    },
+    # Tags from features: a `blocks.tag_heads.TagHead` of (width, legal transitions).
+    "tag_head": {
+        "softmax": "nextword.blocks.tag_heads:SoftmaxTags",
+        "crf": "nextword.blocks.tag_heads:CRFTags",
+        "autoregressive": "nextword.blocks.own_tags:AutoregressiveTags",
     },
     # Output layers: classes (width, vocab_size, forbidden, embedding_VE), see `models.network.Head`.
     "head": {
@@ -224,6 +289,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "memory": "nextword.probe.memory:OfMemory",
         "beam": "nextword.probe.beam:OfBeam",
         "alignment": "nextword.probe.alignment:Alignment",
+        "importance": "nextword.probe.importance:Importance",
     },
     # Experiments of the lectures, in their order: a function (out, run, quick) -> events.
     "lab": {
@@ -241,6 +307,10 @@ SLOTS: dict[str, dict[str, str]] = {
         "reach": "nextword.experiments.reach:run",
         "lstm-or-gru": "nextword.experiments.lstm_or_gru:run",
         "bidirectional": "nextword.experiments.bidirectional:run",
+        "layers": "nextword.experiments.layers:run",
+        "window-tagger": "nextword.experiments.window_tagger:run",
+        "bidirectional-tagging": "nextword.experiments.bidirectional_tagging:run",
+        "pooling": "nextword.experiments.pooling:run",
         "stopping": "nextword.experiments.stopping:run",
         "greedy-or-beam": "nextword.experiments.greedy_or_beam:run",
         "exposure-bias": "nextword.experiments.exposure_bias:run",

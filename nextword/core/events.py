@@ -66,6 +66,7 @@ class Step(Event):
     tokens_per_second: float
     memory: int  # peak resident bytes
     parts: Mapping[str, float] = field(default_factory=dict)  # of the loss, by name
+    unit: str = "tokens"  # what is predicted, in the plural
 
 
 @dataclass(frozen=True)

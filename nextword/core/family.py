@@ -106,6 +106,7 @@ class CompositeFamily(Family, Protocol):
     """A family whose models are made of models that are trained one after another."""
 
     made_by: str  # the command that makes one of runs
+    needs_minutes: bool  # whether training one always takes a limit of time, which its networks share
 
     def parts(self, settings: Any) -> tuple[str, ...]:
         """Return the names of the models to train."""

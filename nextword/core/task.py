@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from nextword.store.writing import NewRun
 
 
+_PASSES = 8  # over the examples: a size that has not the time for this many is too large
+
+
 @dataclass(frozen=True)
 class Loss:
     """What is made small, summed over a batch; auxiliary losses are shown by their names.
@@ -208,6 +211,17 @@ class Sample:
     seconds: float  # for preparing all of them
 
 
+@dataclass(frozen=True)
+class PredictOptions:
+    """How `predict` reads inputs and writes predictions."""
+
+    format: str = ""  # one of `Task.formats`; "": the first of them
+    pretokenized: bool = False  # words are what white space separates
+
+
+DEFAULT_OPTIONS = PredictOptions()
+
+
 class Predictor(Protocol):
     """A trained model as `predict` uses it."""
 
@@ -216,9 +230,22 @@ class Predictor(Protocol):
         ...
 
 
+@runtime_checkable
+class FilePredictor(Predictor, Protocol):
+    """A predictor that reads more than lines from a file, or writes more than a line for each input."""
+
+    def predict_file(self, file: str) -> Iterator[Prediction]:
+        """Yield the predictions for a file (``-``: standard input), in order and in bounded memory."""
+        ...
+
+    def write(self, predictions: Iterable[Prediction]) -> Iterator[str]:
+        """Yield what the output file holds, piece by piece."""
+        ...
+
+
 @dataclass(frozen=True)
 class Prediction:
-    """One prediction: a line of text, and a JSON object."""
+    """One prediction: as text in the format that was asked for, and as a JSON object."""
 
     text: str
     values: Mapping[str, Any]
@@ -239,7 +266,7 @@ class Division:
 class Scores:
     """What was measured of a run, and how it did on each example."""
 
-    values: Mapping[str, float | None]  # by name, as in ``eval --json``; `Task.decides` is among them
+    values: Mapping[str, float | None]  # by name, as in ``eval --json``; `Task.deciding` is among them
     each: Sequence[float]  # one number for each example, in the direction of `Task.higher`
     of: str = ""  # the measure that is their mean, where that is not the one that decides
 
@@ -252,6 +279,10 @@ class Task(Protocol):
     noun: str  # what a model of it is, as in "a language model"
     decides: str  # the measure that says which model is better
     higher: bool  # whether more of it is better
+    families: str = "model"  # the slot that names its families: --model lstm means another one for each task
+    formats: Sequence[str] = ("text", "jsonl")  # that `predict` can write; the first is the default
+    splits_words: bool = False  # it splits text into words, unless `predict --pretokenized` says they are
+    unit: str = "tokens"  # what is predicted, as progress and estimates count it
 
     def groups(self, family: Family) -> dict[str, type[Settings]]:
         """Return the settings tree: ``model``, ``train``, and what says how examples are read."""
@@ -281,6 +312,26 @@ class Task(Protocol):
         """Return settings that follow from the data where nobody has named them."""
         return {}
 
+    def sized(self, settings: RunSettings, prepared: Any, tokens: float) -> Mapping[str, Any]:
+        """Return the batch size for a training on about so many predictions, where nobody has named it."""
+        return {}
+
+    def is_enough(self, settings: RunSettings, tokens: float, epoch: int, weights: int) -> bool:
+        """Return whether so many predictions, ``epoch`` of them a pass, can train so many inner weights."""
+        return tokens >= _PASSES * epoch
+
+    def most_epochs(self, settings: RunSettings, steps: float) -> float | None:
+        """Return the epochs, of this many steps each, after which more do not help; None: they always do."""
+        return None
+
+    def regularized(self, settings: RunSettings, epochs: float) -> Mapping[str, Any]:
+        """Return settings that follow from the number of epochs, where nobody has named them."""
+        return {}
+
+    def measured_again(self, prepared: Any) -> int:
+        """Return how many held-out predictions `finish` makes, so that ``--minutes`` leaves time for them."""
+        return 0
+
     def figures(self, prepared: Any) -> Mapping[str, int]:
         """Return numbers that an estimate shows, such as the size of the vocabulary."""
         return {}
@@ -304,6 +355,11 @@ class Task(Protocol):
     def model(self, network: Any) -> Any:
         """Return the trained network as a model."""
         return network
+
+    def finish(self, model: Any, settings: RunSettings, prepared: Any) -> Generator[Event, None, Any]:
+        """Complete a trained model before it is saved: calibrate its probabilities, for instance."""
+        return model
+        yield
 
     def warm_start(self, network: Any, settings: RunSettings, prepared: Any, start: Any) -> Iterator[Event]:
         """Put the weights of another run into a new network."""
@@ -336,6 +392,10 @@ class Task(Protocol):
         """Return one line about the vocabularies, for the model card."""
         return self.phrase(vocabulary)
 
+    def deciding(self, vocabulary: Any) -> str:
+        """Return the measure that says which of the models with this vocabulary is better."""
+        return self.decides
+
     def phrase(self, vocabulary: Any) -> str:
         """Return what a model is over, in a few words, as in "27 characters"."""
         ...
@@ -356,9 +416,13 @@ class Task(Protocol):
         """Measure a run on files; the last event is ``Done(report)``: it has `to_json` and prints itself."""
         ...
 
-    def predictor(self, run: Any) -> Predictor:
+    def predictor(self, run: Any, options: PredictOptions = DEFAULT_OPTIONS) -> Predictor:
         """Return what `predict` calls."""
         ...
+
+    def shown(self, prediction: Prediction) -> str:
+        """Return a prediction as a cell of a table shows it."""
+        return prediction.text.strip()
 
     def compared(self, minutes: float | None) -> Sequence[str]:
         """Return the models that `compare` takes where none is named; none: every family of the task."""

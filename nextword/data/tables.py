@@ -6,7 +6,6 @@ Every record's text is a document; an unreadable record is reported with its lin
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ from nextword.core.catalog import nearest
 from nextword.core.contracts import Block
 from nextword.core.errors import DataError
 from nextword.data.delimiter import NAMES, describe, find_delimiter, peek, table_rows
+from nextword.data.json_lines import json_records
 from nextword.data.paths import Source
 from nextword.data.plain import TextChecker, text_blocks
 from nextword.data.settings import DataSettings
@@ -24,7 +24,7 @@ _JOIN = "\n"  # between the columns of one record
 
 def table_blocks(source: Source, kind: str, settings: DataSettings, checker: TextChecker) -> Iterator[Block]:
     """Yield the texts of a table's records, one block each."""
-    lines = _lines(source, checker)
+    lines = lines_of(source, checker)
     if kind == "jsonl":
         records = _json_texts(lines, source, settings, checker)
     else:
@@ -40,7 +40,7 @@ def table_blocks(source: Source, kind: str, settings: DataSettings, checker: Tex
         raise DataError("no record of this file contains any text", source.shown)
 
 
-def _lines(source: Source, checker: TextChecker) -> Iterator[str]:
+def lines_of(source: Source, checker: TextChecker) -> Iterator[str]:
     """Yield the lines of a file with their ends; a line may span blocks."""
     waiting: list[str] = []
     size = 0
@@ -76,29 +76,8 @@ def _json_texts(
     lines: Iterable[str], source: Source, settings: DataSettings, checker: TextChecker
 ) -> Iterator[tuple[int, str]]:
     names = [name.strip() for name in (settings.text_column or "text").split(",")]
-    decoder = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_distinct)
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            record = decoder.decode(line.strip())
-        except (ValueError, RecursionError) as error:
-            reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-            column = getattr(error, "colno", None)
-            reason = reason if column is None else getattr(error, "msg", reason)
-            raise DataError(f"this line is not JSON ({reason})", source.shown, number, column) from error
+    for number, record in json_records(lines, source.shown):
         yield number, record if isinstance(record, str) else _fields(record, names, source, number, checker)
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("duplicate key")
-    return found
 
 
 def _fields(record: Any, names: list[str], source: Source, line: int, checker: TextChecker) -> str:

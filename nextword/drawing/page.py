@@ -22,6 +22,7 @@ from nextword.store.disk import write_file
 Cell = str | int | float | bool | None
 
 _NUMBER = re.compile(r"[+-]?[\d.,]+( ± [\d.,]+)?( [kMG])?|-|")  # as formatted for people, or nothing
+CLOSING = "\n</body></html>\n"  # behind the last part of a page
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -121,14 +122,16 @@ class Page:
 
     def html(self) -> str:
         """Return the whole file."""
+        return self.opening() + "\n".join(self.parts) + CLOSING
+
+    def opening(self) -> str:
+        """Return the file up to its first part, for a page that is written part by part."""
         title = markup(self.title)
         return (
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
             '<meta name="viewport" content="width=device-width,initial-scale=1">'
             f"<title>{title}</title><style>{style()}</style></head>\n<body><h1>{title}</h1>\n"
-            + "\n".join(self.parts)
-            + "\n</body></html>\n"
         )
 
     def fragment(self) -> str:

@@ -59,6 +59,8 @@ def against(
     if error <= 1e-12 * max(abs(behind), 1e-12):  # the same difference everywhere, or none
         return Test(behind, behind, behind, float(behind == 0), 0.0)
     freedom = _freedom(a_KB, b_KB, size_B)
+    if not freedom:  # nothing varies: the error is that of rounding
+        return Test(behind, behind, behind, float(behind == 0), 0.0)
     reach = student_quantile(1 - LEVEL / 2, freedom)
     return Test(
         behind,

@@ -65,6 +65,7 @@ class MixtureFamily:
     default_tokenizer = "bpe"
     holds_text = True
     measures = True  # weights are tuned on held-out text
+    needs_minutes = True
     made_by = "nextword mix RUN RUN --tune DATA --out RUN"
 
     def parts(self, settings: MixtureSettings) -> tuple[str, ...]:

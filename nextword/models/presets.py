@@ -56,27 +56,42 @@ PRESETS: dict[str, Preset] = {
 }
 
 
-def names() -> list[str]:
-    """Return every name that ``--model`` takes: families, then presets."""
-    return [*catalog.names("model"), *PRESETS]
+def names(slot: str = "model") -> list[str]:
+    """Return every name that ``--model`` takes for a task: families, then presets."""
+    return [*catalog.names(slot), *(PRESETS if slot == "model" else ())]
 
 
-def find(name: str) -> Preset:
-    """Return the preset of a name; a family's own name means its defaults."""
-    found = name if name in names() else catalog.same_but_case(name, names())
-    if found is None:
-        raise ConfigError(_unknown(name))
-    if found in PRESETS:
+def find(name: str, slot: str = "model") -> Preset:
+    """Return the preset of a name; a family's own name means its defaults.
+
+    ``slot``: where a task's families are named. Sizes of a family (``lstm-small``) exist for all tasks.
+    """
+    found = name if name in names(slot) else catalog.same_but_case(name, names(slot))
+    if found is not None and slot == "model" and found in PRESETS:
         return PRESETS[found]
-    return Preset(found, found, "the family with its own defaults")
+    if found is not None:
+        return Preset(found, found, "the family with its own defaults")
+    return _size(name, slot)
 
 
-def _unknown(name: str) -> str:
+def _size(name: str, slot: str) -> Preset:
+    """Return a size of a family of another task; raise if there is none of this name."""
+    family, _, size = name.lower().rpartition("-")
+    if slot != "model" and family in catalog.names(slot):
+        for rung in getattr(catalog.find(slot, family), "ladder", ()):
+            if rung.name == size:
+                return Preset(name, family, rung.about, rung.settings)
+    raise ConfigError(_unknown(name, slot))
+
+
+def _unknown(name: str, slot: str) -> str:
     """Return the message for a model that does not exist: the nearest, the families, and where sizes are."""
-    guess = catalog.nearest(name, ["auto", *names()])
+    guess = catalog.nearest(name, ["auto", *names(slot)])
     hint = f"did you mean '{guess}'? " if guess else ""
-    families = ", ".join(["auto", *catalog.names("model")])
-    return (
-        f"unknown model '{name}'; {hint}{'F' if guess else 'f'}amilies: {families}; nextword presets shows "
-        f"{len(PRESETS)} more: sizes and smoothings, as in {next(iter(PRESETS))}"
+    families = ", ".join(["auto", *catalog.names(slot)])
+    more = (
+        f"; nextword presets shows {len(PRESETS)} more: sizes and smoothings, as in {next(iter(PRESETS))}"
+        if slot == "model"
+        else ""
     )
+    return f"unknown model '{name}'; {hint}{'F' if guess else 'f'}amilies: {families}{more}"

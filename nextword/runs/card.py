@@ -32,9 +32,11 @@ def card(
 ) -> str:
     """Write the whole page."""
     task = settings.find_task()
-    numbers = summarize(metrics, f"valid_{task.decides}", task.higher)
+    numbers = summarize(metrics, f"valid_{task.deciding(vocabulary)}", task.higher)
     data, made_with = facts.data, facts.versions.get("nextword", "")
-    sizes = f"{data.bytes:,} bytes, {data.words:,} words, {data.tokens:,} tokens"
+    sizes = f"{data.bytes:,} bytes, {data.words:,} words"
+    if task.unit == "tokens":
+        sizes += f", {data.tokens:,} tokens"
     lines = [
         f"# {settings.name}",
         "",

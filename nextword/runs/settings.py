@@ -55,11 +55,11 @@ class RunSettings:
 
     def find_family(self) -> Family:
         """Return the family's object from the catalog."""
-        return cast(Family, catalog.find("model", self.family))
+        return family_of(self.task, self.family)
 
     def find_task(self) -> Task:
         """Return the task's object from the catalog."""
-        return cast(Task, catalog.find("task", self.task))
+        return task_of(self.task)
 
     def with_group(self, name: str, group: Settings) -> RunSettings:
         """Return the same settings with another group."""
@@ -91,7 +91,7 @@ def plan(
     """
     tree = dict(config.read_toml(recipe)) if recipe is not None else {}
     task = task or tree.get("task")
-    preset = presets.find(_family_of(tree, model))
+    preset = presets.find(_family_of(tree, model), "model" if task is None else task_of(task).families)
     given: dict[str, Any] = {} if tokenizer is None else {"text.tokenizer": tokenizer}
     given |= {} if seed is None else {"train.seed": seed}
     below = {} if base is None else base(preset.family)
@@ -107,20 +107,31 @@ def from_toml(text: str, name: str) -> RunSettings:
     shown = str(tree.get("name", family))
     preset = presets.Preset(shown, family, "")
     given = config.flatten({key: value for key, value in tree.items() if key not in _HEAD})
-    return _build(preset, tree.get("task"), _earlier(family), given)
+    task = str(tree.get("task", "lm"))
+    return _build(preset, task, _earlier(task, family), given)
 
 
-def _earlier(family: str) -> dict[str, Any]:
+def _earlier(task: str, family: str) -> dict[str, Any]:
     """Return the values of settings that a run of this family may have been saved without."""
-    groups = groups_of(cast(Family, catalog.find("model", family)))
+    groups = groups_of(family_of(task, family))
     return {
         f"{group}.{name}": value for group, kind in groups.items() for name, value in kind.earlier.items()
     }
 
 
+def task_of(name: str) -> Task:
+    """Return a task's object from the catalog."""
+    return cast(Task, catalog.find("task", name))
+
+
+def family_of(task: str, name: str) -> Family:
+    """Return a family's object from the catalog, in the slot that its task names."""
+    return cast(Family, catalog.find(task_of(task).families, name))
+
+
 def groups_of(family: Family) -> dict[str, type[Settings]]:
     """Return the settings tree of a family."""
-    return cast(Task, catalog.find("task", family.task)).groups(family)
+    return task_of(family.task).groups(family)
 
 
 def _family_of(tree: dict[str, Any], model: str) -> str:
@@ -135,9 +146,9 @@ def _family_of(tree: dict[str, Any], model: str) -> str:
 
 def _build(preset: presets.Preset, task: str | None, *sources: Mapping[str, Any]) -> RunSettings:
     """Combine a family's defaults, the preset's, then the sources; later ones override earlier ones."""
-    family = cast(Family, catalog.find("model", preset.family))
+    slot = "model" if task is None else task_of(task).families
+    family = cast(Family, catalog.find(slot, preset.family))
     if task is not None and catalog.spelled("task", task) != family.task:
-        catalog.find("task", task)  # an unknown task has its own error message
         raise ConfigError(
             f"'{preset.family}' is a model for the task '{family.task}', but the task is '{task}'; "
             f"choose another model, or --task {family.task}"

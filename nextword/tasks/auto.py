@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib.util import find_spec
 
+from nextword.core.catalog import find
 from nextword.core.task import Choice
 
 _OWN_WAY = {"model.smoothing", "model.unknown", "model.kenlm_compat"}
@@ -47,4 +48,35 @@ def choose(keys: Iterable[str] = (), minutes: float | None = None) -> Choice:
         "mixture",
         f"an n-gram and a neural model ({NEURAL}) make different errors; held-out text sets their weights",
         {"model.models": (counts.model, NEURAL), "model.alone": True},
+    )
+
+
+def choose_classifier(keys: Iterable[str] = (), minutes: float | None = None) -> Choice:
+    """Choose a classifier, given the settings that the user named, and the minutes if there is a limit.
+
+    A linear model and a language model for each label take seconds and are hard to beat on a few thousand
+    texts; a network that has minutes makes other mistakes. Held-out texts say how much each of them counts.
+    """
+    named = {key for key in keys if key.startswith(("model.", "train."))} - _ANY
+    for name in ("ensemble", "linear", "generative"):
+        own = {f"model.{key}" for key in find("classifier", name).Settings.model_fields}
+        if named and named <= own:
+            return Choice(name, "the settings you gave belong to this family")
+    if named:
+        return Choice(NEURAL, "the settings you gave belong to networks")
+    quick = ("linear", "generative")
+    why = "a linear model and language models of each label take seconds; held-out texts set their weights"
+    if minutes is None:
+        return Choice("ensemble", why, {"model.models": quick})
+    if find_spec("torch") is None:
+        why += " (networks need torch, which is not installed: pip install nextword[all])"
+        return Choice("ensemble", why, {"model.models": quick})
+    if 60 * minutes < LEAST_SECONDS:
+        why += f"; in less than {LEAST_SECONDS:g} s a network learns too little"
+        return Choice("ensemble", why, {"model.models": quick})
+    return Choice(
+        "ensemble",
+        f"a linear model, language models of each label and a network ({NEURAL}) make different errors; "
+        "held-out texts set their weights",
+        {"model.models": (*quick, NEURAL)},
     )

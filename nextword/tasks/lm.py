@@ -21,11 +21,13 @@ from nextword.core.numbers import show_number
 from nextword.core.settings import Settings
 from nextword.core.sizes import show_size
 from nextword.core.task import (
+    DEFAULT_OPTIONS,
     Batches,
     Choice,
     HeldOut,
     Measurement,
     Objective,
+    PredictOptions,
     Predictor,
     Preparation,
     Sample,
@@ -182,6 +184,20 @@ class LanguageModelling(Task):
             values["model.context"] = pairs
         return values
 
+    def sized(self, settings: RunSettings, prepared: PreparedText, tokens: float) -> Mapping[str, Any]:
+        """Return batches small enough for many steps."""
+        train, model = cast(Any, settings.train), cast(Any, settings.model)
+        length = train.length or cast(NetworkFamily, settings.find_family()).row_length or model.context
+        return {"train.batch": sizes.batch_shape(tokens, length).batch}
+
+    def is_enough(self, settings: RunSettings, tokens: float, epoch: int, weights: int) -> bool:
+        """Return whether there are enough tokens per weight; how often each is read matters less."""
+        return sizes.is_enough(tokens, weights)
+
+    def regularized(self, settings: RunSettings, epochs: float) -> Mapping[str, Any]:
+        """Return the dropout for this many passes over the text."""
+        return {"model.dropout": sizes.dropout(epochs)}
+
     def figures(self, prepared: PreparedText) -> Mapping[str, int]:
         """Return the size of the vocabulary."""
         return {"vocabulary": prepared.vocabulary.vocab_size}
@@ -320,7 +336,7 @@ class LanguageModelling(Task):
         yield from (Note(message) for message in source.notes)
         yield Done(report)  # it shows its explanation itself
 
-    def predictor(self, run: Trained) -> Predictor:
+    def predictor(self, run: Trained, options: PredictOptions = DEFAULT_OPTIONS) -> Predictor:
         """Refuse: a language model continues a text, which is `generate`."""
         raise ConfigError(
             f"'{run.settings.name}' is a language model, which has no labels to predict; continue a text "

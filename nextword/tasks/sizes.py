@@ -83,3 +83,27 @@ def dropout(epochs: float) -> float:
 def head(vocab_size: int) -> str:
     """Choose the output layer for a vocabulary."""
     return "adaptive" if vocab_size >= LARGE_VOCABULARY else "softmax"
+
+
+@dataclass(frozen=True)
+class LabelledSizes:
+    """Sizes for labelled examples, which are few and read many times."""
+
+    batches: int = 60  # of an epoch, at least, if batches can be made smaller
+    share: float = 0.6  # of the useful epochs: a size that has not the time for this many is too large
+    updates: int = 1_500  # at least, so that few examples are read more often
+    most: float = 60.0  # epochs: more do not help, however few the examples
+    patience: int = 4  # measurements, of ten
+
+    def batch(self, examples: float, most: int) -> int:
+        """Choose the rows of a batch: small where there are few examples, so that an epoch has some steps."""
+        rows = max(1, int(examples / self.batches))
+        return min(most, max(4, 2 ** (rows.bit_length() - 1)))
+
+    def epochs(self, epochs: float, steps: float) -> float:
+        """Return the epochs, of this many steps each, that are useful: the family's, or more if few."""
+        return max(epochs, min(self.most, self.updates / max(steps, 1e-9)))
+
+
+LABELLED = LabelledSizes()
+COMPARED = 0.2  # of labelled examples: measured by `compare` where no others are named

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nextword.core import catalog
 from nextword.core.contracts import Tokenizer
 from nextword.core.errors import RunError
 from nextword.core.events import Done, Event, Measure, Rows, kept, recorded
@@ -44,10 +45,9 @@ def fit(
     conditions = conditions or Conditions()
     task, family = settings.find_task(), settings.find_family()
     if isinstance(family, CompositeFamily):
-        from nextword.training.mixtures.mixture import fit_mixture
-
         parts = replace(conditions, checkpointer=None)
-        yield from fit_mixture(settings, examples, folder, parts, train_network)
+        composition = catalog.find("composition", settings.task)
+        yield from composition.fit(settings, examples, folder, parts, train_network)
         return
     metrics: Rows = []
     learned: dict[str, Any] = {}
@@ -65,6 +65,7 @@ def fit(
             if found is not None:
                 metrics.append({f"valid_{name}": value for name, value in found.values.items()})
                 yield Measure(metrics[-1])
+        model = yield from task.finish(model, settings, prepared)
     about = facts.collect(settings.train.seed, prepared.facts, time.perf_counter() - began, learned)
     yield Done(Trained(settings, model, prepared.vocabulary, about, metrics))
 

@@ -38,6 +38,8 @@ class Job:
     build: Callable[[], Any] | None = None  # builds the network again, where FSDP has sharded it
     model: Callable[[Any], Any] = _itself  # wraps the trained network as a model
     is_warm: bool = False  # the weights before training are those of another run
+    again: int = 0  # held-out predictions that are made once more after training
+    unit: str = "tokens"  # what is predicted
 
     @property
     def steps(self) -> int:
@@ -63,11 +65,12 @@ def make_job(
     batches = yield from task.batches(settings, prepared, network)
     held_out = task.held_out(settings, prepared) if measured else None
     train = _train(settings)
-    if held_out is None and train.patience:
+    if held_out is None and train.patience and "train.patience" in settings.named:
         yield Note("'train.patience' has no effect, because there is no held-out text")
     return settings, Job(
         network, train, batches, task.objective(settings, batches), held_out, conditions.clock,
         conditions.stop, conditions.ranks, build, task.model, _is_warm(conditions, prepared),
+        task.measured_again(prepared), task.unit,
     )  # fmt: skip
 
 

@@ -65,7 +65,7 @@ def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
     with threads.using(job.settings.threads) as used:
         dtype = precision.dtype_of(job.settings.precision)
         learner = Learner(job.settings, job.objective, job.stop)
-        measuring = Validation(job.held_out, job.settings, dtype, job.clock, job.stop, job.is_warm)
+        measuring = Validation(job.held_out, job.settings, dtype, job.clock, job.stop, job.is_warm, job.again)
         job.clock.reserve("save", saving_seconds(_size(job.network), None) if job.clock.is_limited else 0.0)
         job.stop.save_on_signal()
         yield Stage("train", None if job.clock.is_limited else state.plan.steps, "steps")
@@ -229,6 +229,7 @@ class StepReporter:
             parts=learned.parts,
             tokens_per_second=self.timer.tokens_per_second,
             memory=peak_memory(),
+            unit=self.job.unit,
         )
 
 

@@ -111,7 +111,7 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
     _check_device(order.device, settings)
     check_memory(settings)
     family = settings.find_family()
-    if isinstance(family, CompositeFamily) and order.minutes is None:
+    if isinstance(family, CompositeFamily) and family.needs_minutes and order.minutes is None:
         raise ConfigError(
             f"training a {settings.family} on text needs --minutes; or make one with: {family.made_by}"
         )

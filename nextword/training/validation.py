@@ -42,10 +42,12 @@ class Validation:
         clock: Clock,
         stop: Stop | None = None,
         is_warm: bool = False,
+        again: int = 0,
     ) -> None:
         self.held_out, self.settings, self.dtype, self.clock = held_out, settings, dtype, clock
         self.stop = Stop() if stop is None else stop
         self.is_warm = is_warm  # the weights before training are those of another run
+        self.again = again  # predictions that are made once more when training is over
         self._pace: float | None = None  # seconds per token of the last measurement
 
     def is_due(self, state: TrainingState) -> bool:
@@ -82,6 +84,7 @@ class Validation:
         if not is_best and self.settings.schedule == "plateau":
             state.factor *= self.settings.plateau
         self.clock.reserve("measure", self.clock.used() - began)
+        self.clock.reserve("finish", self.again * (self._pace or 0.0))
         yield from self._report(state.step, state.tokens, found, is_best)
 
     def measure_last(self, state: TrainingState) -> Iterator[Event]:

@@ -41,7 +41,7 @@ PRINTED = {
     },  # rows; Python has objects
     "export": {"out"},  # path
     "import": {"file"},  # path
-    "predict": {"file"},  # inputs
+    "predict": {"file", "out"},  # inputs
     "compress": {"file", "out"},  # bytes
     "decompress": {"file", "out"},
     "generate": set(),

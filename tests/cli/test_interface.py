@@ -24,7 +24,7 @@ COMMANDS = {
         "--prompt", "--max-tokens", "--decode", "--beam-size", "--temperature", "--top-k", "--top-p",
         "--seed", "--samples", "--set",
     },
-    "predict": set(),
+    "predict": {"--format", "--pretokenized", "--out"},
     "compare": {"--task", "--models", "--valid", "--tokenizer", "--minutes", "--seeds", "--set", "--out"},
     "lab": {"--run", "--out"},
     "inspect": {

@@ -30,6 +30,12 @@ def test_ten_kills_each_of_a_recurrent_model_and_a_transformer_change_nothing(tm
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("model", ["tag:lstm", "classify:lstm"])
+def test_kills_of_a_tagger_and_a_classifier_change_nothing(tmp_path, model):
+    kill(tmp_path / "kills", 5, 1, model)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["rnn", "lstm", "mingru", "transformer"])
 def test_many_kills_change_nothing(tmp_path, model):
     """``make kills`` sets the number: 200 in all."""

@@ -19,6 +19,7 @@ from nextword.data.settings import DataSettings
 from nextword.decode.settings import DecodeSettings
 from nextword.evaluation.lines.filter import FilterSettings
 from nextword.mixtures.dynamic import DynamicSettings
+from nextword.runs.settings import groups_of, task_of
 from nextword.text.settings import TextSettings
 
 PACKAGE = ROOT / "nextword"
@@ -67,10 +68,10 @@ def _options() -> set[str]:
 def _settings() -> set[str]:
     groups = {"data": [DataSettings], "text": [TextSettings], "filter": [FilterSettings]}
     groups |= {"decode": [DecodeSettings], "dynamic": [DynamicSettings], "model": [], "train": []}
-    for name in catalog.names("model"):
-        family = catalog.find("model", name)
-        groups["model"].append(family.Settings)
-        groups["train"].append(family.Training)
+    for task in map(task_of, catalog.names("task")):
+        for name in catalog.names(task.families):
+            for group, kind in groups_of(catalog.find(task.families, name)).items():
+                groups[group].append(kind)
     for name in catalog.names("memory"):
         groups[name] = [catalog.find("memory", name).Settings]
     return {key for group, kinds in groups.items() for kind in kinds for key in config.keys({group: kind})}

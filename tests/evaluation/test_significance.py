@@ -187,3 +187,9 @@ def test_quantiles_are_those_of_the_tables(share, freedom, t):
 def test_spread_is_the_standard_deviation_of_a_sample():
     assert spread([1.0, 3.0]) == pytest.approx(math.sqrt(2))
     assert spread([1.0]) is None
+
+
+def test_models_that_are_right_everywhere_do_not_differ():
+    right = [[-1.0] * 5] * 2
+    found = against(right, right, [1.0] * 5)
+    assert (found.behind, found.low, found.high, found.p) == (0.0, 0.0, 0.0, 1.0)

@@ -20,7 +20,16 @@ from nextword.experiments.result import LONGEST
 from nextword.runs.settings import plan
 
 OF_COUNTS = ("sums-to-one", "counts", "smoothing", "sparsity", "stopping")
-WITH_TEXT = ("clipping", "vanishing", "initial-state", "lstm-or-gru", "bidirectional", "exposure-bias")
+OF_LABELS = ("layers", "window-tagger", "bidirectional-tagging")
+WITH_TEXT = (
+    "clipping",
+    "vanishing",
+    "initial-state",
+    "lstm-or-gru",
+    "bidirectional",
+    "exposure-bias",
+    "pooling",
+)
 
 
 def experiment(name, out, run=None, quick=False):
@@ -134,7 +143,7 @@ def test_exact_claims_hold(name, tmp_path):
     assert found.holds, found.sentence
 
 
-@pytest.mark.parametrize("name", ["random-truncation", "parallel", "window", "reach"])
+@pytest.mark.parametrize("name", ["random-truncation", "parallel", "window", "reach", *OF_LABELS])
 def test_experiments_without_a_text_run_quickly(name, tmp_path):
     found = experiment(name, tmp_path, quick=True)
     check(found, name, tmp_path)

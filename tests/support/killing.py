@@ -1,5 +1,6 @@
 """Kill a training again and again, at any moment, and go on: python killing.py FOLDER KILLS SEED MODEL.
 
+MODEL is a language model, or a model of another task, as in tag:lstm.
 Each training is a child made by fork, so that torch is loaded once. It prints one JSON object: the number of
 kills, of trainings that ended, and the hashes of their weights, with that of a training nobody disturbed.
 """
@@ -19,6 +20,7 @@ from pathlib import Path
 
 import safetensors.torch  # noqa: F401 - loaded before the first fork
 import torch
+from labelled_texts import labelled_texts, tagged_sentences
 from small_texts import LINES
 
 from nextword.api import train  # noqa: F401
@@ -28,7 +30,12 @@ from nextword.training import job, loop  # noqa: F401
 
 SETTINGS = {
     "model.hidden": 16, "model.layers": 1, "train.steps": 30, "train.save_every": 2, "train.batch": 4,
-    "train.length": 8, "train.threads": 1, "train.valid_every": 5, "train.log_every": 1,
+    "train.threads": 1, "train.valid_every": 5, "train.log_every": 1,
+}  # fmt: skip
+LANGUAGE = {"train.length": 8}
+DATA = {
+    "": ("t.txt", lambda: LINES * 20), "tag": ("t.conll", tagged_sentences),
+    "classify": ("t.tsv", lambda: labelled_texts(160)),
 }  # fmt: skip
 
 
@@ -44,11 +51,14 @@ def child(folder: Path, model: str, name: str, log: Path, *more: str, limit: int
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     os.chdir(folder)
-    sets = [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={value}")]
+    task, _, family = model.rpartition(":")
+    chosen = SETTINGS | ({} if task else LANGUAGE)
+    sets = [word for key, value in chosen.items() for word in ("--set", f"{key}={value}")]
     if model == "transformer":
         sets += ["--set", "model.context=8", "--set", "model.heads=2"]
     resume = ["--resume"] if os.path.isdir(name) else []
-    command = ["train", "t.txt", "--model", model, "--tokenizer", "characters", "--out", name, *sets, *resume]
+    about = ["--task", task] if task else ["--tokenizer", "characters"]
+    command = ["train", DATA[task][0], "--model", family, *about, "--out", name, *sets, *resume]
     if limit:
         size = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
         resource.setrlimit(resource.RLIMIT_AS, (size + limit, resource.RLIM_INFINITY))
@@ -75,8 +85,10 @@ def ended(process: int) -> int:
 def main(folder: Path, kills: int, seed: int, model: str) -> dict[str, object]:
     """Kill and go on, so many times."""
     torch.set_num_threads(1)
-    catalog.find("model", model)
-    (folder / "t.txt").write_text(LINES * 20)
+    task, _, family = model.rpartition(":")
+    catalog.find(catalog.find("task", task).families if task else "model", family)
+    file, text = DATA[task]
+    (folder / file).write_text(text())
     log, chance = folder / "log", random.Random(seed)
     began = time.monotonic()
     assert ended(child(folder, model, "whole", log)) == 0, log.read_text()

@@ -38,3 +38,11 @@ def test_dropout_grows_with_the_passes_over_the_text():
 def test_large_vocabularies_get_the_adaptive_head():
     assert sizes.head(33_000) == "adaptive"
     assert sizes.head(4_096) == "softmax"
+
+
+def test_few_labelled_examples_are_read_often_in_small_batches():
+    few, many = sizes.LABELLED.batch(80, 64), sizes.LABELLED.batch(20_000, 64)
+    assert (few, many) == (4, 64)
+    assert sizes.LABELLED.epochs(15, steps=200) == 15
+    assert 15 < sizes.LABELLED.epochs(15, steps=50) < sizes.LABELLED.epochs(15, steps=20)
+    assert sizes.LABELLED.epochs(15, steps=1) == sizes.LABELLED.epochs(15, steps=2)

@@ -1,6 +1,6 @@
 """``nextword compare --task T``: train every model, measure all on the same examples, rank them.
 
-The number that the task names decides (`Task.decides`), and how each example was solved says how certain the
+The number that the task names decides (`Task.deciding`), and how each example was solved says how certain the
 order is.
 """
 
@@ -19,7 +19,7 @@ from nextword.comparison.progress import RunPace
 from nextword.comparison.ranking import Decides, RankedModel, few_seeds, rank
 from nextword.comparison.rows import finite, keep, kept, key_of, ranked
 from nextword.comparison.runner import train_one
-from nextword.comparison.task.report import differences_of, page, table
+from nextword.comparison.task.report import differences_of, page, readable, table
 from nextword.comparison.task.rows import TaskRow
 from nextword.comparison.task.setup import TaskSetup
 from nextword.core.events import Done, Event, Measure, Note, Stage
@@ -41,6 +41,7 @@ class TaskComparison:
     report: Path
     about: str
     task: Task
+    decides: str  # the measure that ranks
 
     @property
     def best(self) -> str:
@@ -62,7 +63,7 @@ class TaskComparison:
         """Return every number."""
         return {
             "task": self.task.name,
-            "decides": self.task.decides,
+            "decides": self.decides,
             "about": self.about,
             "report": str(self.report),
             "models": [each.to_json() for each in self.models],
@@ -97,9 +98,12 @@ def compare(setup: TaskSetup) -> Iterator[Event]:
         yield Measure(rows[-1].to_json())
     task, about = setup.task, setup.division.about
     count = next((row.examples for row in rows if row.examples), 0)
-    models = rank(rows, [float(len(block)) for block in _blocks(count)], Decides(task.decides, task.higher))
+    decides = next((row.decides for row in rows if row.run), task.decides)
+    models = rank(
+        rows, [float(len(block)) for block in _blocks(count)], Decides(readable(decides), task.higher)
+    )
     path = page(models, about, task.noun, setup.division.samples).save(setup.out / REPORT)
-    yield Done(TaskComparison(ranked(rows), models, path, about, task))
+    yield Done(TaskComparison(ranked(rows), models, path, about, task, decides))
 
 
 def _finished(setup: TaskSetup) -> dict[str, TaskRow]:
@@ -136,9 +140,11 @@ def _made(setup: TaskSetup, entry: Entry, plans: Plans) -> Generator[Event, None
     took = time.perf_counter() - began
     each_E = np.asarray(scores.each, dtype=np.float64)
     sums = [float(each_E[block].sum()) for block in _blocks(len(each_E))]
-    curve = _curve(trained, task.decides)
+    decides = task.deciding(trained.vocabulary)
+    curve = _curve(trained, decides)
     return replace(
         row,
+        decides=decides,
         run=entry.label,
         train_seconds=seconds,
         plan=plans.to_json(),
@@ -149,7 +155,7 @@ def _made(setup: TaskSetup, entry: Entry, plans: Plans) -> Generator[Event, None
         speed=len(each_E) / max(took, 1e-9),
         blocks=[-value if task.higher else value for value in sums],
         curve=curve,
-        valid=_valid(trained, task.decides),
+        valid=_valid(trained, decides),
         predictions=_predictions(task, trained, setup.division.samples),
     )
 
@@ -173,4 +179,4 @@ def _valid(trained: Trained, decides: str) -> float | None:
 
 
 def _predictions(task: Task, trained: Trained, samples: Sequence[tuple[str, str]]) -> list[str]:
-    return [made.text for made in task.predictor(trained).predict([text for text, _ in samples])]
+    return [task.shown(made) for made in task.predictor(trained).predict([text for text, _ in samples])]

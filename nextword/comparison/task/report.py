@@ -17,13 +17,18 @@ def table(found: Models) -> Table:
     """Return the results: every measure of the task is a column, the one that decides first."""
     columns: dict[str, list[Cell]] = {"model": [each.name for each in found]}
     for name in dict.fromkeys(name for each in found for row in each.rows for name in row.shown):
-        columns[name] = [_measure(each, name) for each in found]
+        columns[readable(name)] = [_measure(each, name) for each in found]
     columns["train s"] = [seconds(each.mean(lambda row: row.train_seconds or None)) for each in found]
     columns["measured/s"] = [whole(each.mean(lambda row: row.speed)) for each in found]
     columns["MB"] = [f"{each.first.size / 1e6:.2f}" if each.first.size else "-" for each in found]
     if any(each.verdict for each in found):
         columns["against the best"] = [each.verdict for each in found]
     return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)))
+
+
+def readable(name: str) -> str:
+    """Return a measure as people write it: ``span_f1`` is "span F1"."""
+    return name.replace("_", " ").replace("f1", "F1")
 
 
 def _measure(model: RankedModel[TaskRow], name: str) -> str:

@@ -32,7 +32,7 @@ class Sentences:
         self._stream, self._seed = Stream(ids, documents, carry), seed
         check_length(1, self._stream)
         self._firsts, self._lengths = _pieces(self._stream, length)
-        self._cuts = _cuts(np.sort(self._lengths), batch * length)
+        self._cuts = cut_by_positions(np.sort(self._lengths), batch * length)
         self.per_epoch = len(self._cuts) - 1
         self.tokens = self._stream.tokens
 
@@ -61,7 +61,7 @@ def _pieces(stream: Stream, length: int) -> tuple[Ints, Ints]:
     return firsts, np.minimum(length, np.repeat(sizes, counts) - within * length)
 
 
-def _cuts(sorted_lengths: Ints, positions: int) -> list[int]:
+def cut_by_positions(sorted_lengths: Ints, positions: int) -> list[int]:
     """Cut increasing lengths into batches of at most this many positions; at least one row each."""
     cuts = [0]
     while cuts[-1] < len(sorted_lengths):

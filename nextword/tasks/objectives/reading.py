@@ -142,14 +142,18 @@ class OwnTokens:
         """Choose one token after each feature."""
         head = cast(Head, network.head)
         parts = torch.split(features_ND, _ROWS)
-        return torch.cat([self._pick(head.log_probs(part_ND)) for part_ND in parts])
+        return torch.cat([self.pick(head.log_probs(part_ND)) for part_ND in parts])
 
     def mix(self, true_N: Tensor, own_N: Tensor) -> Tensor:
         """Keep the true token with probability ``truth``, and always where a document begins (START)."""
-        keep_N = torch.rand(true_N.shape, device=true_N.device) < self.truth
-        return torch.where(keep_N | (true_N == START), true_N, own_N)
+        return torch.where(self.is_true(true_N) | (true_N == START), true_N, own_N)
 
-    def _pick(self, logp_NV: Tensor) -> Tensor:
+    def is_true(self, true_N: Tensor) -> Tensor:
+        """Draw which true tokens are kept."""
+        return torch.rand(true_N.shape, device=true_N.device) < self.truth
+
+    def pick(self, logp_NV: Tensor) -> Tensor:
+        """Choose one token from each distribution."""
         if self.feed == "greedy":
             return logp_NV.argmax(dim=-1)
         return torch.multinomial(logp_NV.float().exp(), 1)[:, 0]

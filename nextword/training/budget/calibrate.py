@@ -1,8 +1,8 @@
 """``--minutes``: choose the settings that the user left open so that the model learns most in the time.
 
 The task has already decided how much of the text is read and how many subwords there are. Then a few real
-steps of some sizes are timed, and the largest size is chosen that can still be trained on enough tokens per
-weight (`sizes.TOKENS_PER_WEIGHT`) in the time that is left. Settings that the user gave stay.
+steps of some sizes are timed, and the largest size is chosen that can still be trained on enough examples
+(`Task.is_enough`) in the time that is left. Settings that the user gave stay.
 
 Steps are timed by the processor, not by the clock, so that a size does not depend on what other programs do
 in those seconds; a note tells when they do much. A model that was planned before (`plan`) keeps its plan.
@@ -10,6 +10,7 @@ in those seconds; a note tells when they do much. A model that was planned befor
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
@@ -20,7 +21,6 @@ from nextword.core.family import NetworkFamily, Rung
 from nextword.core.task import Prepared
 from nextword.runs.settings import RunSettings, with_open
 from nextword.system import threads
-from nextword.tasks import sizes
 from nextword.training.budget.plan import Plan
 from nextword.training.budget.trial import Trial, WeightCounts, count_weights, threads_worth_trying, try_steps
 from nextword.training.order import Conditions
@@ -50,7 +50,7 @@ def calibrate(
         (_candidate(settings, rung, prepared) for rung in _rungs(settings)), prepared, conditions, allowance
     )
     planned = _finish(chosen, allowance)
-    figures = _figures(chosen, allowance)
+    figures = _figures(chosen, planned, allowance)
     conditions.plans.add(settings, Plan.made(settings, planned, figures))
     if conditions.plans.are_shared:
         clock.give_back(clock.used() - began)
@@ -99,6 +99,15 @@ class Candidate:
         """Return the tokens of one pass over the text."""
         return 1 if self.trial is None else max(1, self.trial.epoch)
 
+    @property
+    def most_steps(self) -> int | None:
+        """Return after how many steps more do not help, where the task says so and a size was tried."""
+        if self.trial is None:
+            return None
+        steps = self.epoch / self.trial.tokens_per_step
+        most = self.settings.find_task().most_epochs(self.settings, steps)
+        return None if most is None else math.ceil(most * steps)
+
 
 def _rungs(settings: RunSettings) -> list[Rung]:
     """Return the sizes to choose from; only one if the user set a size, or the family has no ladder."""
@@ -127,13 +136,12 @@ def _choose(
             left <= 0 or not _is_worth_trying(chosen, candidate, allowance.for_training())
         ):
             break
-        candidate.settings = _with_batch_size(candidate, chosen, allowance)
+        candidate.settings = _with_batch_size(candidate, chosen, prepared, allowance)
         if clock.left() <= 0:
             return chosen or candidate
         _try(candidate, prepared, conditions, left / 2)
-        if chosen is not None and not sizes.is_enough(
-            candidate.tokens(allowance.for_training()), candidate.weights.inner
-        ):
+        seconds = allowance.for_training()
+        if chosen is not None and not _is_enough(candidate, candidate.tokens(seconds), candidate):
             break
         chosen = candidate
     assert chosen is not None, "a ladder has a rung"
@@ -163,30 +171,37 @@ def _try(candidate: Candidate, prepared: Prepared, conditions: Conditions, secon
 def _is_worth_trying(smaller: Candidate, larger: Candidate, seconds: float) -> bool:
     """Return whether the larger size could see enough tokens, if speed falls less than weights grow."""
     share = (smaller.weights.all / larger.weights.all) ** 0.5
-    return sizes.is_enough(smaller.tokens(seconds) * share, larger.weights.inner)
+    return _is_enough(larger, smaller.tokens(seconds) * share, smaller)
 
 
-def _with_batch_size(candidate: Candidate, smaller: Candidate | None, allowance: Allowance) -> RunSettings:
+def _is_enough(candidate: Candidate, tokens: float, tried: Candidate) -> bool:
+    """Return whether so many tokens can train a size; a size that was tried knows how many a pass has."""
+    task = candidate.settings.find_task()
+    return task.is_enough(candidate.settings, tokens, tried.epoch, candidate.weights.inner)
+
+
+def _with_batch_size(
+    candidate: Candidate, smaller: Candidate | None, prepared: Prepared, allowance: Allowance
+) -> RunSettings:
     """Choose the batch size for the number of tokens expected, as far as that is known."""
     left = allowance.for_training()
     tokens = smaller.tokens(left) / 2 if smaller is not None else 4e4 * left
-    return with_open(candidate.settings, _batch(candidate.settings, tokens))
-
-
-def _batch(settings: RunSettings, tokens: float) -> dict[str, Any]:
-    train: Any = settings.train
-    model: Any = settings.model
-    length = train.length or cast(NetworkFamily, settings.find_family()).row_length or model.context
-    return {"train.batch": sizes.batch_shape(tokens, length).batch}
+    settings = candidate.settings
+    return with_open(settings, settings.find_task().sized(settings, prepared, tokens))
 
 
 def _finish(chosen: Candidate, allowance: Allowance) -> RunSettings:
-    """Choose the dropout by the number of passes over the text that are expected."""
-    epochs = chosen.tokens(allowance.for_training()) / chosen.epoch
-    return with_open(chosen.settings, {"model.dropout": sizes.dropout(epochs)})
+    """Choose what depends on the number of passes over the examples, and how many are useful at most."""
+    task, settings = chosen.settings.find_task(), chosen.settings
+    settings = with_open(
+        settings, task.regularized(settings, chosen.tokens(allowance.for_training()) / chosen.epoch)
+    )
+    if (most := chosen.most_steps) is not None:
+        settings = with_open(settings, {"train.steps": most})
+    return settings
 
 
-def _figures(chosen: Candidate, allowance: Allowance) -> dict[str, Any]:
+def _figures(chosen: Candidate, planned: RunSettings, allowance: Allowance) -> dict[str, Any]:
     """Return what is known of the chosen size."""
     size = {
         "size": chosen.rung.name or "as set",
@@ -197,6 +212,8 @@ def _figures(chosen: Candidate, allowance: Allowance) -> dict[str, Any]:
     if chosen.trial is None:
         return size
     tokens = chosen.tokens(allowance.for_training())
+    if most := cast(Any, planned.train).steps:
+        tokens = min(tokens, most * chosen.trial.tokens_per_step)
     return size | {
         "expected_tokens": round(tokens),
         "expected_epochs": round(tokens / chosen.epoch, 2),
@@ -211,9 +228,10 @@ def _report(chosen: Candidate, settings: RunSettings, figures: dict[str, Any]) -
         )
         return
     yield Measure({"plan": figures})
+    unit = settings.find_task().unit
     yield Note(
         f"plan: {settings.family} {chosen.rung.about}, {chosen.weights.all:,} parameters; about "
-        f"{figures['expected_tokens']:,} tokens at {chosen.trial.speed:,.0f} per second, "
+        f"{figures['expected_tokens']:,} {unit} at {chosen.trial.speed:,.0f} per second, "
         f"{figures['expected_epochs']:g} epochs"
     )
 

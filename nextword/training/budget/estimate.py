@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, Protocol, runtime_checkable
 
+from nextword.core import catalog
 from nextword.core.durations import LONG, about
 from nextword.core.events import Event, Note
 from nextword.core.family import CompositeFamily, Cost, CountFamily, NetworkFamily
@@ -40,12 +41,13 @@ def estimate(settings: RunSettings, examples: Any, conditions: Conditions) -> di
 
 def _of_parts(settings: RunSettings, examples: Any, conditions: Conditions) -> dict[str, Any]:
     """Estimate a mixture: its minutes, and the parameters, memory and disk space of all parts."""
-    from nextword.training.mixtures.mixture import part_settings
-
-    found = [estimate(part, examples, conditions) for part in part_settings(settings)]
+    parts = catalog.find("composition", settings.task).part_settings(settings)
+    found = [estimate(part, examples, conditions) for part in parts]
     summed = {name: sum(each.get(name, 0) for each in found) for name in ("parameters", "memory", "disk")}
-    size = examples.size or 0
-    return {"model": settings.name, "bytes": size, "seconds": conditions.clock.seconds, **summed}
+    size, seconds = examples.size or 0, conditions.clock.seconds
+    if seconds is None:
+        seconds = sum(each.get("seconds", 0.0) for each in found)
+    return {"model": settings.name, "bytes": size, "seconds": seconds, **summed}
 
 
 def warn_if_too_slow(minutes: float | None, settings: RunSettings, examples: Any) -> Iterator[Event]:

@@ -16,7 +16,7 @@ from nextword.runs.settings import RunSettings
 from nextword.system.launch import process_start
 from nextword.training.budget.calibrate import calibrate
 from nextword.training.budget.clock import LEAVING
-from nextword.training.budget.trial import count_weights, try_steps
+from nextword.training.budget.trial import Trial, count_weights, try_steps
 from nextword.training.order import Conditions
 
 _TRIAL = 4.0  # seconds of steps
@@ -38,19 +38,21 @@ def forecast(settings: RunSettings, examples: Any, conditions: Conditions) -> di
     tokens = sample.scale * trial.epoch
     steps = train.steps or math.ceil(train.epochs * tokens / trial.tokens_per_step)
     learning = steps * trial.seconds_per_step
-    seconds = _started(began) + sample.seconds + learning + _measuring(train, tokens, steps, trial) + LEAVING
+    measuring = _measuring(settings, prepared, tokens, steps, trial)
+    seconds = _started(began) + sample.seconds + learning + measuring + LEAVING
     if conditions.clock.seconds is not None:
         seconds = conditions.clock.seconds if not train.steps else min(seconds, conditions.clock.seconds)
         steps = min(steps, int(max(0.0, conditions.clock.left()) / trial.seconds_per_step)) or steps
-    size, figures = 4 * weights.all, settings.find_task().figures(prepared)
+    task = settings.find_task()
+    size, figures = 4 * weights.all, task.figures(prepared)
     return {
         "model": settings.name,
         "bytes": round(sample.scale * prepared.facts.bytes),
-        "tokens": round(tokens),
+        task.unit: round(tokens),
         **figures,
         "parameters": weights.all,
         "steps": steps,
-        "tokens_per_second": round(trial.tokens_per_second, 1),
+        f"{task.unit}_per_second": round(trial.tokens_per_second, 1),
         "seconds": round(seconds, 1),
         "minutes": round(seconds / 60, 2),
         "memory": round(_memory(sample, size)),
@@ -63,14 +65,16 @@ def _started(began: float) -> float:
     return max(0.0, min(10.0, began - process_start()))
 
 
-def _measuring(train: Any, tokens: float, steps: int, trial: Any) -> float:
-    """Estimate the seconds for validation."""
-    held_out = _HELD_OUT * tokens
+def _measuring(settings: RunSettings, prepared: Any, tokens: float, steps: int, trial: Trial) -> float:
+    """Estimate the seconds for validation, and for what is measured once more at the end."""
+    task, train = settings.find_task(), cast(Any, settings.train)
+    known = task.held_out(settings, prepared)
+    held_out = _HELD_OUT * tokens if known is None else known.tokens
     most = min(train.valid_tokens or held_out, held_out)
     learned = steps * trial.tokens_per_step / _TIMES
     each = most if train.valid_every else min(most, max(2_000.0, 0.25 * learned))
     times = max(1, steps // train.valid_every) if train.valid_every else _TIMES
-    return (times * each + most) / (_READS * trial.tokens_per_second)
+    return (times * each + most + task.measured_again(prepared)) / (_READS * trial.tokens_per_second)
 
 
 def _memory(sample: Sample, size: int) -> float:

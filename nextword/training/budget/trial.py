@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from statistics import mean, median
+from typing import Protocol, runtime_checkable
 
 from nextword.core.events import returned
 from nextword.core.task import Prepared
@@ -15,6 +17,13 @@ from nextword.training.order import Conditions
 
 _PROBE, _PROBES = 256, 20  # width of a small matrix product, and how often it is timed
 _STEPS = 4  # timed, after the first, which is slower
+
+
+@runtime_checkable
+class HasOuter(Protocol):
+    """A network that names the parts whose size follows from the vocabulary."""
+
+    outer: Collection[str]
 
 
 @dataclass(frozen=True)
@@ -44,10 +53,8 @@ class Trial:
 
 def count_weights(settings: RunSettings, prepared: Prepared) -> WeightCounts:
     """Count the weights of a network; it is built and discarded (torch's "meta" device loads more slowly)."""
-    from nextword.models.network import Network
-
     network = settings.find_task().build(settings, prepared)
-    outer = network.outer if isinstance(network, Network) else ()
+    outer = network.outer if isinstance(network, HasOuter) else ()
     sizes = {name: weight.numel() for name, weight in network.named_parameters()}
     inner = sum(size for name, size in sizes.items() if name.partition(".")[0] not in outer)
     return WeightCounts(sum(sizes.values()), inner)

@@ -183,3 +183,10 @@ def _written(part: Trained, path: Path) -> RunFolder:
     with new_run(path) as folder:
         saved.write(part, folder)
     return open_run(path)
+
+
+class MixtureTraining:
+    """How a mixture is trained and its parts are set: what the slot ``composition`` names."""
+
+    part_settings = staticmethod(part_settings)
+    fit = staticmethod(fit_mixture)

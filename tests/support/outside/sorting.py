@@ -20,7 +20,16 @@ from nextword.core.errors import DamagedError, DataError
 from nextword.core.events import Done, Event, Stage
 from nextword.core.family import Cost, Rung
 from nextword.core.settings import Settings, TrainSettings
-from nextword.core.task import Division, Loss, Measurement, Prediction, Scores, Task
+from nextword.core.task import (
+    DEFAULT_OPTIONS,
+    Division,
+    Loss,
+    Measurement,
+    Prediction,
+    PredictOptions,
+    Scores,
+    Task,
+)
 from nextword.data.batches.batch import Rows
 from nextword.data.encode import DataFacts
 
@@ -252,7 +261,7 @@ class Sorting(Task):
         examples = counted(lines.texts, [run.vocabulary.index(label) for label in lines.labels])
         yield Done(SortReport(accuracy(run.model, examples), len(lines.texts)))
 
-    def predictor(self, run: Any) -> Sorter:
+    def predictor(self, run: Any, options: PredictOptions = DEFAULT_OPTIONS) -> Sorter:
         return Sorter(run)
 
     def divide(self, files: Sequence[str], valid: Sequence[str], settings: Any) -> Division:

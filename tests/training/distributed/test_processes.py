@@ -7,6 +7,7 @@ import sys
 from hashlib import sha256
 
 import pytest
+from labelled_texts import labelled_texts, tagged_sentences
 from places import SUPPORT
 from small_texts import TWO_DOCUMENTS
 
@@ -161,6 +162,39 @@ def test_held_out_text_may_be_smaller_than_the_number_of_ranks(folder):
     assert len(one) == 3
     for several in others:
         assert several == pytest.approx(one, abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("task", "file", "text"),
+    [("tag", "t.conll", tagged_sentences()), ("classify", "t.tsv", labelled_texts(160))],
+    ids=["tag", "classify"],
+)
+def test_two_ranks_tag_and_classify_as_one_does(folder, task, file, text):
+    (folder / file).write_text(text)
+    sets = {
+        "train.steps": 20, "train.valid_every": 10, "train.log_every": 1, "train.batch": 4,
+        "train.precision": "fp32", "model.dropout": 0, "model.dropout_input": 0, "model.rare": 0,
+        "model.hidden": 8, "data.hold_out": 0.2,
+    }  # fmt: skip
+    words = [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
+    command = ["train", file, "--task", task, "--model", "lstm", *words]
+    jobs = [
+        {
+            "folder": str(folder), "run": f"{task}-{world}", "world": world,
+            "arguments": [*command, "--out", f"{task}-{world}"],
+        }
+        for world in (1, 2)
+    ]  # fmt: skip
+    fine(jobs)
+    one, two = f"{task}-1", f"{task}-2"
+    assert losses(folder, two) == pytest.approx(losses(folder, one), abs=1e-4)
+    measured = [
+        [row["valid_accuracy"] for row in rows(folder, name) if "valid_accuracy" in row]
+        for name in (one, two)
+    ]
+    assert measured[1] == pytest.approx(measured[0], abs=1e-2)
+    assert facts(folder, two)["tokens"] == facts(folder, one)["tokens"]
 
 
 def kill(folder, name, model, world, about, at=10):

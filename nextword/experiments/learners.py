@@ -1,0 +1,125 @@
+"""Small taggers and classifiers that train within seconds, by the trainer's own steps, in one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from nextword.core.events import Done, Event, Measure, Progress
+from nextword.data.classes import ClassVocabulary, LabelledTexts
+from nextword.data.encode import DataFacts
+from nextword.data.tagged import TaggedSentences, TagVocabulary
+from nextword.experiments.small import Count, Floats
+from nextword.models.classifier import NeuralClassifier
+from nextword.models.tagger import Tagger
+from nextword.models.training import NeuralTrainSettings
+from nextword.runs.settings import RunSettings, plan
+from nextword.tasks.classify import PreparedClasses
+from nextword.tasks.tag import PreparedTags
+from nextword.text.lexicon import Lexicon, LexiconSettings
+from nextword.training import loop
+from nextword.training.job import Job
+
+_SETS: dict[str, Any] = {
+    "train.threads": 1, "train.precision": "fp32", "train.log_every": 10, "model.spelling": "none",
+    "model.dropout": 0.0, "model.dropout_input": 0.0, "train.rate": 1e-2, "train.batch": 32,
+}  # fmt: skip
+
+
+class Sentence(NamedTuple):
+    """Words, their tags, and what each tag depends on: a name that the experiment gives it."""
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+    depends: tuple[str, ...]
+
+
+def train_tagger(
+    family: str, sentences: Sequence[Sentence], seed: int, sets: dict[str, Any], count: Count
+) -> Generator[Event, None, Tagger]:
+    """Train a tagger to the end of ``train.steps``; each tag is predicted by itself."""
+    settings = plan(family, task="tag", seed=seed, sets=_SETS | {"model.head": "softmax"} | sets)
+    lexicon = Lexicon.of((each.words for each in sentences), LexiconSettings())
+    vocabulary = TagVocabulary(lexicon, tuple(sorted({tag for each in sentences for tag in each.tags})))
+    prepared = PreparedTags(vocabulary, DataFacts(), _arrays(sentences, vocabulary), None)
+    tagger: Tagger = yield from _train(settings, prepared, count)
+    return tagger
+
+
+def train_classifier(
+    family: str, texts: Sequence[tuple[str, str]], seed: int, sets: dict[str, Any], count: Count
+) -> Generator[Event, None, NeuralClassifier]:
+    """Train a classifier on pairs of text and label, to the end of ``train.steps``."""
+    settings = plan(family, task="classify", seed=seed, sets=_SETS | sets)
+    empty = ClassVocabulary(Lexicon((), (), ()), ("",))
+    lexicon = Lexicon.of((empty.words_of(text) for text, _ in texts), LexiconSettings())
+    vocabulary = ClassVocabulary(lexicon, tuple(sorted({label for _, label in texts})))
+    learned = LabelledTexts([text for text, _ in texts], [(label,) for _, label in texts], vocabulary)
+    prepared = PreparedClasses(vocabulary, DataFacts(), learned, None)
+    classifier: NeuralClassifier = yield from _train(settings, prepared, count)
+    return classifier
+
+
+def right_tags(tagger: Tagger, sentences: Sequence[Sentence]) -> list[list[bool]]:
+    """Tag sentences; return for each word whether its tag is right."""
+    from nextword.tasks.taggers import TagPredictor
+
+    found = TagPredictor(tagger, tagger.vocabulary).tag([each.words for each in sentences])
+    return [
+        [token["tag"] == tag for token, tag in zip(made.values["tokens"], each.tags, strict=True)]
+        for made, each in zip(found, sentences, strict=True)
+    ]
+
+
+def accuracies(tagger: Tagger, sentences: Sequence[Sentence]) -> dict[str, float]:
+    """Return the share of right tags for each thing that a tag depends on."""
+    right = right_tags(tagger, sentences)
+    by_cause: dict[str, list[bool]] = {}
+    for each, rights in zip(sentences, right, strict=True):
+        for cause, is_right in zip(each.depends, rights, strict=True):
+            by_cause.setdefault(cause, []).append(is_right)
+    return {cause: float(np.mean(rights)) for cause, rights in sorted(by_cause.items())}
+
+
+def wrong_labels(classifier: NeuralClassifier, texts: Sequence[tuple[str, str]]) -> Floats:
+    """Classify texts; return 1 for each wrong label and 0 for each right one."""
+    logits_NK = classifier.logits([text for text, _ in texts])
+    labels = classifier.vocabulary.labels
+    return np.array(
+        [labels[at] != label for at, (_, label) in zip(logits_NK.argmax(1), texts, strict=True)], float
+    )
+
+
+def _arrays(sentences: Sequence[Sentence], vocabulary: TagVocabulary) -> TaggedSentences:
+    return TaggedSentences([each.words for each in sentences], [each.tags for each in sentences], vocabulary)
+
+
+def _train(settings: RunSettings, prepared: Any, count: Count) -> Generator[Event, None, Any]:
+    """Train the network of a task; the progress continues that of earlier training runs."""
+    task, first = settings.find_task(), count.done
+    train = cast(NeuralTrainSettings, settings.train)
+    network = task.build(settings, prepared)
+    batches = yield from _silent(task.batches(settings, prepared, network))
+    network.train()
+    job = Job(network, train, batches, task.objective(settings, batches), model=task.model)
+    model = None
+    for event in loop.fit(job):
+        if isinstance(event, Measure):
+            count.done = first + int(event.values["step"])
+            yield Progress(count.done)
+        elif isinstance(event, Done):
+            model = event.result.model
+    count.done = first + train.steps
+    return model
+
+
+def _silent(events: Generator[Event, None, Any]) -> Generator[Event, None, Any]:
+    """Return the result of a generator; its notes are of no use in an experiment."""
+    yield from ()
+    while True:
+        try:
+            next(events)
+        except StopIteration as end:
+            return end.value

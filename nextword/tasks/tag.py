@@ -1,0 +1,408 @@
+"""Tagging: an example is a sentence, and every word of it has a tag: a part of speech, or a part of a name.
+
+[IITD-2 "RNNs can be used for tagging"; IITD-1 "Window classification"]
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, cast
+
+from nextword.core.errors import ConfigError, DataError
+from nextword.core.events import Done, Event, Note, Progress, Stage
+from nextword.core.family import Budget, Family
+from nextword.core.settings import Settings
+from nextword.core.task import (
+    DEFAULT_OPTIONS,
+    Choice,
+    Division,
+    Prediction,
+    PredictOptions,
+    Preparation,
+    Scores,
+    Task,
+)
+from nextword.data import spans
+from nextword.data.conll import TagDataSettings, Tagged, TaggedText
+from nextword.data.encode import DataFacts
+from nextword.data.part import Part
+from nextword.data.tagged import TaggedBatches, TaggedSentences, TagVocabulary
+from nextword.evaluation.tagging import TagCounts
+from nextword.models.training import NeuralTrainSettings
+from nextword.runs.settings import RunSettings
+from nextword.store.reading import RunFolder
+from nextword.store.writing import NewRun
+from nextword.tasks import sizes
+from nextword.tasks.vectors import GivenVectors, given_vectors
+from nextword.text.lexicon import Lexicon, LexiconSettings
+
+if TYPE_CHECKING:
+    from nextword.runs.saved import Trained
+
+VOCABULARY = "vocabulary.json"
+_LEAST_HELD_OUT = 2  # sentences
+_SAMPLES = 5  # sentences that a comparison shows
+_MOST_ROWS = 32  # of a batch that --minutes chooses
+
+
+@dataclass(frozen=True)
+class TagFiles:
+    """The files of a tagger."""
+
+    text: TaggedText | Part[Tagged]
+    valid: TaggedText | None = None
+
+    @property
+    def size(self) -> int | None:
+        """Return the bytes of the training text."""
+        return self.text.size
+
+
+@dataclass(frozen=True)
+class PreparedTags:
+    """Sentences as arrays, with what turns them into numbers."""
+
+    vocabulary: TagVocabulary
+    facts: DataFacts
+    learned: TaggedSentences
+    measured: TaggedSentences | None
+    vectors: GivenVectors | None = None
+
+    def digest(self) -> str:
+        """Return the SHA-256 of what is learned from."""
+        return self.facts.sha256
+
+
+class Tagging(Task):
+    """The task ``tag``."""
+
+    name, noun, decides, higher = "tag", "tagger", "accuracy", True
+    families = "tagger"
+    formats = ("conll", "jsonl", "html")
+    splits_words = True
+    unit = "words"
+
+    def groups(self, family: Family) -> dict[str, type[Settings]]:
+        """Return the settings tree of a family."""
+        return {
+            "model": family.Settings, "text": LexiconSettings, "data": TagDataSettings,
+            "train": family.Training,
+        }  # fmt: skip
+
+    def choose(self, keys: Iterable[str], minutes: float | None) -> Choice:
+        """Choose the BiLSTM with a CRF."""
+        return Choice("lstm", "a BiLSTM with a CRF is best in a few minutes on a processor")
+
+    def examples(self, files: Sequence[str], valid: Sequence[str], settings: RunSettings) -> TagFiles:
+        """Open the files."""
+        data = cast(TagDataSettings, settings.data)
+        return TagFiles(TaggedText(files, data), TaggedText(valid, data) if valid else None)
+
+    def prepare(
+        self, examples: TagFiles, settings: RunSettings, how: Preparation
+    ) -> Generator[Event, None, tuple[RunSettings, PreparedTags]]:
+        """Read the sentences, collect words and tags, and turn both into arrays."""
+        yield Stage("read the sentences")
+        data = cast(TagDataSettings, settings.data)
+        learned = examples.text.read()
+        if examples.valid is not None:
+            measured = examples.valid.read()
+        else:
+            learned, measured = _held_out(learned, data.hold_out)
+        vocabulary: TagVocabulary = how.vocabulary or _vocabulary(learned, settings)
+        settings, lexicon, vectors = yield from given_vectors(
+            settings, vocabulary.lexicon, extend=how.vocabulary is None
+        )
+        vocabulary = replace(vocabulary, lexicon=lexicon)
+        learned, repairs = _checked(learned, vocabulary.scheme, data.bio)
+        if repairs:
+            yield Note(
+                f"{repairs:,} sentences had tags that do not follow the scheme {vocabulary.scheme.upper()} "
+                "and were repaired; --set data.bio=strict refuses them, --set data.bio=none takes tags as "
+                "they are"
+            )
+        facts = DataFacts(
+            examples.text.names, examples.text.sha256, examples.text.size or 0,
+            sum(len(each.words) for each in learned), sum(len(each.words) for each in learned),
+        )  # fmt: skip
+        return settings, PreparedTags(
+            vocabulary,
+            facts,
+            _arrays(learned, vocabulary),
+            _arrays(measured, vocabulary) if measured else None,
+            vectors,
+        )
+
+    def sized(self, settings: RunSettings, prepared: PreparedTags, tokens: float) -> Mapping[str, Any]:
+        """Return batches of at most about a thousand words."""
+        rows = prepared.facts.words / _row_length(settings)
+        return {"train.batch": sizes.LABELLED.batch(rows, _MOST_ROWS)}
+
+    def is_enough(self, settings: RunSettings, tokens: float, epoch: int, weights: int) -> bool:
+        """Return whether most of the useful epochs can be made."""
+        return tokens >= sizes.LABELLED.share * cast(Any, settings.train).epochs * epoch
+
+    def most_epochs(self, settings: RunSettings, steps: float) -> float:
+        """Return the epochs of the family, or more where they are short: sentences are few."""
+        return sizes.LABELLED.epochs(cast(Any, settings.train).epochs, steps)
+
+    def regularized(self, settings: RunSettings, epochs: float) -> Mapping[str, Any]:
+        """Stop when the held-out sentences are no longer tagged better; the dropout is the family's."""
+        return {"train.patience": sizes.LABELLED.patience}
+
+    def figures(self, prepared: PreparedTags) -> Mapping[str, int]:
+        """Return the number of sentences and the sizes of the vocabularies."""
+        return {
+            "sentences": len(prepared.learned), "vocabulary": prepared.vocabulary.lexicon.size,
+            "tags": len(prepared.vocabulary.tags),
+        }  # fmt: skip
+
+    def build(self, settings: RunSettings, prepared: PreparedTags) -> Any:
+        """Make a network with its first weights."""
+        from nextword.tasks.taggers import first_weights
+
+        return first_weights(settings, prepared)
+
+    def batches(
+        self, settings: RunSettings, prepared: PreparedTags, network: Any
+    ) -> Generator[Event, None, TaggedBatches]:
+        """Return batches of sentences of similar length."""
+        train: Any = settings.train
+        made = TaggedBatches(prepared.learned, train.batch * _row_length(settings), train.seed)
+        yield Note(f"batches of similar lengths: {made.buckets.real_share:.0%} of the positions are words")
+        return made
+
+    def objective(self, settings: RunSettings, batches: Any) -> Any:
+        """Return -log p of the tags."""
+        from nextword.tasks.taggers import TagLoss
+
+        train, head = cast(NeuralTrainSettings, settings.train), cast(Any, settings.model).head
+        if train.reads.kind != "teacher" and head != "autoregressive":
+            raise ConfigError(
+                f"'train.forcing' is {train.forcing}, but a tagger with the head '{head}' reads no tags; "
+                "leave it out, or use --set model.head=autoregressive"
+            )
+        return TagLoss(train.precision, train.reads, feed=train.feed)
+
+    def held_out(self, settings: RunSettings, prepared: PreparedTags) -> Any:
+        """Return the held-out sentences."""
+        from nextword.tasks.taggers import HeldOutTags
+
+        return None if prepared.measured is None else HeldOutTags(prepared.measured, prepared.vocabulary)
+
+    def model(self, network: Any) -> Any:
+        """Return the trained network as a tagger."""
+        from nextword.models.tagger import Tagger
+
+        return Tagger(network, network.vocabulary)
+
+    def fit(self, settings: RunSettings, prepared: PreparedTags, budget: Budget) -> Iterator[Event]:
+        """Refuse: every family of taggers learns by steps."""
+        raise ConfigError(f"the tagger '{settings.family}' cannot be fitted without steps")
+
+    def save(self, vocabulary: TagVocabulary, folder: NewRun) -> None:
+        """Write ``vocabulary.json``."""
+        folder.write_json(VOCABULARY, vocabulary.to_json())
+
+    def open(self, folder: RunFolder) -> TagVocabulary:
+        """Read ``vocabulary.json``."""
+        return TagVocabulary.from_json(folder.read_json(VOCABULARY))
+
+    def load(self, folder: RunFolder, settings: RunSettings) -> tuple[Any, TagVocabulary]:
+        """Return the tagger and its vocabulary."""
+        vocabulary = self.open(folder)
+        return settings.find_family().load(folder, settings.model, vocabulary), vocabulary
+
+    def deciding(self, vocabulary: TagVocabulary) -> str:
+        """Return the F1 of spans where tags mark spans: most words are outside all of them."""
+        return "accuracy" if vocabulary.scheme == "none" else "span_f1"
+
+    def phrase(self, vocabulary: TagVocabulary) -> str:
+        """Return the number of tags and words."""
+        return f"{len(vocabulary.tags)} tags, {len(vocabulary.lexicon.words):,} words"
+
+    def about(self, vocabulary: TagVocabulary) -> Mapping[str, Any]:
+        """Return tags, scheme and number of words."""
+        return {
+            "tags": list(vocabulary.tags), "scheme": vocabulary.scheme,
+            "words": len(vocabulary.lexicon.words),
+        }  # fmt: skip
+
+    def evaluate(self, run: Trained, files: Sequence[str], sets: Mapping[str, Any]) -> Iterator[Event]:
+        """Tag the sentences of files and compare."""
+        from nextword.core import config
+        from nextword.tasks.taggers import measure
+
+        data = cast(TagDataSettings, run.settings.data)
+        changed: Any = config.build({"data": TagDataSettings}, {f"data.{k}": v for k, v in data}, sets)[
+            "data"
+        ]
+        began = time.perf_counter()
+        yield Stage("read the sentences")
+        sentences = TaggedText(files, changed).read()
+        _check_known(sentences, run.vocabulary)
+        counted = TaggedSentences(
+            [each.words for each in sentences], [each.tags for each in sentences], run.vocabulary
+        )
+        yield Stage("tag", len(sentences), "sentences")
+        report = None
+        for found in measure(run.model, counted, run.vocabulary):
+            if isinstance(found, int):
+                yield Progress(found)
+            else:
+                report = found.report(time.perf_counter() - began)
+        yield Done(report)
+
+    def predictor(self, run: Trained, options: PredictOptions = DEFAULT_OPTIONS) -> Any:
+        """Return what tags raw text."""
+        from nextword.tasks.taggers import TagPredictor
+
+        data = cast(TagDataSettings, run.settings.data)
+        return TagPredictor(run.model, run.vocabulary, options, data, run.settings.name)
+
+    def shown(self, prediction: Prediction) -> str:
+        """Return the words with their tags; tags outside all spans are left out."""
+        tokens = prediction.values["tokens"]
+        return _sentence([token["text"] for token in tokens], [token["tag"] for token in tokens])
+
+    def compared(self, minutes: float | None) -> Sequence[str]:
+        """Return one family of each kind."""
+        return ("window", "convolution", "rnn", "gru", "lstm", "transformer")
+
+    def divide(self, files: Sequence[str], valid: Sequence[str], settings: RunSettings) -> Division:
+        """Measure the sentences of ``valid``, or every fifth of the files."""
+        data = cast(TagDataSettings, settings.data)
+        text = TaggedText(files, data)
+        learned = text.read()
+        held = TaggedText(valid, data).read() if valid else []
+        if not valid:
+            learned, held = _held_out(learned, sizes.COMPARED)
+        if not held:
+            raise DataError(
+                f"there are only {len(learned):,} sentences, too few to hold some out; use --valid",
+                learned[0].path,
+            )
+        parts = [sha256(repr([each[:2] for each in part]).encode()).hexdigest() for part in (learned, held)]
+        size = sum(len(word) + len(tag) + 2 for each in learned for word, tag in zip(*each[:2], strict=True))
+        where = ", ".join(valid) if valid else "the same files"
+        return Division(
+            TagFiles(Part(text.names, parts[0], size, learned)), held,
+            sha256("".join(parts).encode()).hexdigest(),
+            f"trained on {len(learned):,} sentences of {', '.join(files)}, "
+            f"measured on {len(held):,} of {where}",
+            [(" ".join(each.words), _sentence(each.words, each.tags)) for each in held[:_SAMPLES]],
+        )  # fmt: skip
+
+    def scores(self, run: Trained, held: list[Tagged]) -> Scores:
+        """Tag the held-out sentences; each counts with the F1 of its spans, or its share of right tags."""
+        from nextword.tasks.taggers import measure
+
+        counted, report = _arrays(held, run.vocabulary), None
+        each = [0.0] * len(held)
+        for found in measure(run.model, counted, run.vocabulary, each):
+            report = found
+        assert isinstance(report, TagCounts)
+        made = report.report()
+        values: dict[str, float | None] = {
+            "accuracy": made.accuracy,
+            "unknown_accuracy": made.unknown_accuracy,
+        }
+        if made.span_f1 is None:
+            return Scores(values, each, "accuracy of a sentence")
+        return Scores(values | {"span_f1": made.span_f1}, each, "F1 of a sentence")
+
+
+def _sentence(words: Sequence[str], tags: Sequence[str]) -> str:
+    """Write words with their tags on one line."""
+    return " ".join(
+        word if tag == spans.OUTSIDE else f"{word}/{tag}" for word, tag in zip(words, tags, strict=True)
+    )
+
+
+def _row_length(settings: RunSettings) -> int:
+    """Return how many words a row of ``train.batch`` stands for."""
+    return cast(Any, settings.train).length or cast(Any, settings.find_family()).row_length
+
+
+def _held_out(sentences: list[Tagged], share: float) -> tuple[list[Tagged], list[Tagged]]:
+    """Hold out every n-th sentence."""
+    if not share or len(sentences) * share < _LEAST_HELD_OUT:
+        return sentences, []
+    every = max(2, round(1 / share))
+    return (
+        [each for at, each in enumerate(sentences) if at % every != every - 1],
+        sentences[every - 1 :: every],
+    )
+
+
+def _vocabulary(sentences: list[Tagged], settings: RunSettings) -> TagVocabulary:
+    """Collect the words and tags of the sentences."""
+    from collections import Counter
+
+    data = cast(TagDataSettings, settings.data)
+    counts = Counter(tag for each in sentences for tag in each.tags)
+    if len(counts) < 2:
+        only = next(iter(counts))
+        raise DataError(
+            f"every word has the tag '{only}', so there is nothing to learn; choose another column with "
+            "--set data.column=NAME",
+            sentences[0].path,
+        )
+    if len(counts) > 2000 and len(counts) > 0.3 * counts.total():
+        raise DataError(
+            f"there are {len(counts):,} different tags on {counts.total():,} words, which looks like the "
+            "wrong column; choose another with --set data.column=NAME",
+            sentences[0].path,
+        )
+    try:
+        scheme = "none" if data.bio == "none" else spans.find_scheme(each.tags for each in sentences)
+    except spans.TagError as error:
+        where = sentences[error.sentence]
+        raise DataError(str(error), where.path, where.line_of(error.word)) from error
+    lexicon = Lexicon.of((each.words for each in sentences), cast(LexiconSettings, settings.text))
+    tags = tuple(sorted(counts, key=lambda tag: (-counts[tag], tag)))
+    return TagVocabulary(lexicon, tags, scheme)
+
+
+def _checked(sentences: list[Tagged], scheme: spans.Name, bio: str) -> tuple[list[Tagged], int]:
+    """Repair tags that are not legal, or refuse them."""
+    if scheme == "none":
+        return sentences, 0
+    made, repairs = [], 0
+    for each in sentences:
+        places = spans.illegal_steps(each.tags, scheme)
+        if places and bio == "strict":
+            at = min(places[0], len(each.tags) - 1)
+            raise DataError(
+                f"the tag '{each.tags[at]}' of '{each.words[at]}' may not stand there in {scheme.upper()}; "
+                "mend it, or use --set data.bio=repair",
+                each.path,
+                each.line_of(at),
+            )
+        repairs += bool(places)
+        made.append(each._replace(tags=spans.repaired(each.tags, scheme)) if places else each)
+    return made, repairs
+
+
+def _check_known(sentences: list[Tagged], vocabulary: TagVocabulary) -> None:
+    """Refuse a file none of whose tags the tagger knows: it is not tagged, or this is another column."""
+    found = {tag for each in sentences for tag in each.tags}
+    if not found & set(vocabulary.tags):
+        shown = ", ".join(f"'{tag}'" for tag in sorted(found)[:3])
+        known = ", ".join(sorted(vocabulary.tags)[:8])
+        raise DataError(
+            f"none of the tags here ({shown}, …) was seen in training ({known}, …); choose the column of the "
+            "tag with --set data.column=NAME, and tag a text without tags with: nextword predict RUN FILE",
+            sentences[0].path,
+            sentences[0].line,
+        )
+
+
+def _arrays(sentences: list[Tagged], vocabulary: TagVocabulary) -> TaggedSentences:
+    return TaggedSentences([each.words for each in sentences], [each.tags for each in sentences], vocabulary)
+
+
+TASK = Tagging()
