@@ -88,9 +88,14 @@ def nats(logits_NK: npt.NDArray[Any], targets: npt.NDArray[Any], several: bool, 
     """Return the mean of -log p of the true labels."""
     p_NK = how.probabilities(logits_NK, several)
     if several:
-        return float(-(np.log(p_NK + _SMALL) * targets + np.log(1 - p_NK + _SMALL) * (1 - targets)).mean())
+        return float(-(_log(p_NK) * targets + _log(1 - p_NK) * (1 - targets)).mean())
     known = targets >= 0
-    return float(-np.log(p_NK[known, targets[known]] + _SMALL).mean()) if known.any() else 0.0
+    return float(-_log(p_NK[known, targets[known]]).mean()) if known.any() else 0.0
+
+
+def _log(p: Floats) -> Floats:
+    """Return log p, of 0 that of a small number."""
+    return np.asarray(np.log(np.maximum(p, _SMALL)), np.float64)
 
 
 def _threshold(p_N: Floats, is_N: npt.NDArray[Any]) -> float:

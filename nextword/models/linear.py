@@ -238,13 +238,13 @@ def learn(
         rows_FD = draw.uniform(-1 / dimension, 1 / dimension, (size, dimension)).astype(np.float32)
         weights_KD = np.zeros((labels, dimension), np.float32)
         table: tuple[Array, Array] = (rows_FD, weights_KD)
-        step = kernels.learn_vectors
+        step: Any = kernels.learn_vectors
     else:
         rows_FD, steps_FK = _first_weights(made, examples, size, way.scaling)
         weights_KD, table, step = None, (rows_FD, steps_FK), kernels.learn_weights
     for epoch in range(epochs):
         order = draw.permutation(len(examples.texts))
-        rates = tuple(settings.rate * (1 - at / epochs) for at in (epoch, epoch + 1))
+        rates = (settings.rate * (1 - epoch / epochs), settings.rate * (1 - (epoch + 1) / epochs))
         step(*data, order, *table, bias_K, rates, examples.several)
     return LinearClassifier(vocabulary, way, rows_FD, weights_KD, bias_K)
 

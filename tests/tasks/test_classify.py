@@ -1,6 +1,8 @@
 """Classification from file to prediction, for every family of classifiers."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from nextword.cli import main
 from nextword.core import catalog
 
 SMALL = {"model.hidden": 16, "model.embedding": 16, "model.spelling_width": 16, "train.precision": "fp32"}
+QUICK = ["linear", "generative", "ensemble"]
 NEURAL = ["window", "rnn", "lstm", "gru", "gru-torch", "mingru", "transformer", "convolution"]
 
 
@@ -35,6 +38,65 @@ def test_every_neural_family_learns(model, texts):
     report = train(texts, model).evaluate("test.tsv")
     assert report.accuracy > 0.9
     assert report.roc_area > 0.9
+
+
+@pytest.mark.parametrize("model", QUICK)
+@pytest.mark.parametrize("count", [40, 200])  # without and with held-out texts
+def test_every_family_without_a_network_learns(model, count, texts):
+    Path("train.tsv").write_text(labelled_texts(count))
+    run = nextword.train("train.tsv", task="classify", model=model)
+    report = run.evaluate("test.tsv")
+    assert report.accuracy > 0.9
+    found = run.predict(["a great story", "", "an awful film"])
+    assert [sum(each.values["probabilities"].values()) for each in found] == pytest.approx([1.0] * 3)
+
+
+def test_every_family_is_tested():
+    assert {*NEURAL, *QUICK} == {*catalog.names("classifier")}
+
+
+def test_auto_weighs_a_linear_and_a_generative_model(texts, capsys):
+    Path("train.tsv").write_text(labelled_texts(200))
+    assert main.run(["train", "train.tsv", "--task", "classify", "--out", "run"]) == 0
+    told = capsys.readouterr().err
+    assert "auto chose the model 'ensemble'" in told
+    assert "accuracy of held-out texts: linear " in told
+    run = nextword.load("run")
+    assert run.evaluate("test.tsv").accuracy > 0.9
+    again = nextword.train("train.tsv", task="classify").trained.model
+    lines = ["a great story", "an awful film"]
+    assert np.array_equal(run.trained.model.logits(lines), again.logits(lines))
+
+
+@pytest.mark.parametrize(
+    ("sets", "minutes", "model", "models"),
+    [
+        ((), None, "ensemble", ("linear", "generative")),
+        ((), 0.1, "ensemble", ("linear", "generative")),
+        ((), 2.0, "ensemble", ("linear", "generative", "lstm")),
+        (("model.word_ngrams",), 2.0, "linear", None),
+        (("model.order", "model.tokens", "data.text"), None, "generative", None),
+        (("model.hidden", "train.steps"), None, "lstm", None),
+    ],
+)
+def test_auto_follows_the_settings_and_the_minutes(sets, minutes, model, models):
+    choice = catalog.find("task", "classify").choose(sets, minutes)
+    assert (choice.model, choice.sets.get("model.models")) == (model, models)
+
+
+def test_classifiers_without_networks_do_not_load_torch(texts):
+    Path("train.tsv").write_text(labelled_texts(120))
+    Path("new.txt").write_text("a great story\n")
+    program = (
+        "import sys\n"
+        "from nextword.cli import main\n"
+        "assert main.run(['train', 'train.tsv', '--task', 'classify', '--out', 'run']) == 0\n"
+        "assert main.run(['predict', 'run', 'new.txt']) == 0\n"
+        "assert main.run(['eval', 'run', 'test.tsv']) == 0\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("pooling", catalog.names("pooling"))

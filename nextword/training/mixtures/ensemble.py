@@ -21,7 +21,7 @@ from nextword.models.ensemble import EnsembleClassifier, Member, combined, find_
 from nextword.models.selection import Logits
 from nextword.runs import facts
 from nextword.runs.saved import Trained
-from nextword.runs.settings import RunSettings, plan
+from nextword.runs.settings import RunSettings, family_of, plan
 from nextword.store.writing import NewRun
 from nextword.tasks.classify import LabelledFiles, PreparedClasses, held_out_logits
 from nextword.training.mixtures.mixture import TrainNetwork
@@ -29,6 +29,7 @@ from nextword.training.order import Conditions
 
 WEIGHING = 0.03  # of the time: for scoring the held-out texts and finding the weights
 _GAIN = 0.01  # of the nats: without it, and without a better accuracy, a member stays alone
+_PATIENCE = 4  # measurements without a gain after which a network stops: few texts are soon learned by heart
 _LEAST = 0.02  # a member with less of the weight is left out
 
 
@@ -40,7 +41,11 @@ def part_settings(settings: RunSettings, size: int = 0) -> list[RunSettings]:
         for group in ("text", "data")
         for name, value in settings.groups[group].model_dump().items()
     } | {"train.seed": settings.train.seed}
-    found = [plan(name, sets=shared, task=settings.task) for name in family.parts(settings.model)]
+    found = []
+    for name in family.parts(settings.model):
+        is_network = isinstance(family_of(settings.task, name), NetworkFamily)
+        own = shared | ({"train.patience": _PATIENCE} if is_network else {})
+        found.append(plan(name, sets=own, task=settings.task))
     return sorted(found, key=lambda each: isinstance(each.find_family(), NetworkFamily))
 
 
@@ -56,9 +61,12 @@ def fit_ensemble(
     every = part_settings(settings)
     networks = [part for part in every if isinstance(part.find_family(), NetworkFamily)]
     if networks and not conditions.clock.is_limited:
-        raise ConfigError(f"training a {networks[0].name} within an ensemble needs --minutes")
+        raise ConfigError(
+            f"an ensemble with the network '{networks[0].name}' needs --minutes (or leave it out)"
+        )
     task, metrics = settings.find_task(), cast(Rows, [])
-    settings, prepared = yield from task.prepare(examples, settings, conditions.preparation(None))
+    settings, made = yield from task.prepare(examples, settings, conditions.preparation(None))
+    prepared = cast(PreparedClasses, made)
     members: list[Member] = []
     scores: list[Logits] = []
     for at, part in enumerate(every):

@@ -1,0 +1,69 @@
+"""Several classifiers together: their weights, saved and loaded."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from labelled_texts import labelled_texts, several_labels
+
+import nextword
+from nextword.core.errors import ConfigError
+from nextword.models.calibration import Calibration, nats
+from nextword.models.ensemble import EnsembleClassifier, combined, find_weights
+
+
+def scores(draw, targets, noise):
+    """Return scores that know the labels, with noise."""
+    return 2.0 * np.eye(3)[targets] + noise * draw.normal(size=(len(targets), 3))
+
+
+def test_weights_are_the_most_likely_ones():
+    draw = np.random.default_rng(0)
+    targets = draw.integers(0, 3, 600)
+    members = [scores(draw, targets, noise) for noise in (1.0, 1.5, 3.0)]
+    found = find_weights(members, targets, several=False)
+
+    def cost(weights):
+        return nats(combined(members, weights), targets, False, Calibration())
+
+    for at in range(3):
+        for change in (-0.1, 0.1):
+            near = [weight + change * (number == at) for number, weight in enumerate(found)]
+            assert cost(near) > cost(found) - 1e-4
+    assert cost(found) < min(cost([float(at == number) for number in range(3)]) for at in range(3))
+
+
+def test_a_member_that_knows_nothing_has_no_weight():
+    draw = np.random.default_rng(1)
+    targets = draw.integers(0, 3, 600)
+    good, noise = find_weights(
+        [scores(draw, targets, 1.0), draw.normal(size=(600, 3))], targets, several=False
+    )
+    assert noise < 0.1 * good
+
+
+@pytest.mark.parametrize("texts", [labelled_texts(200), several_labels(200)])
+def test_saved_and_loaded_give_the_same_scores(texts, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("train.tsv").write_text(texts)
+    run = nextword.train("train.tsv", task="classify", model="ensemble").trained
+    whole = EnsembleClassifier(
+        run.vocabulary, [*run.model.members] * 2, (0.75, 0.25) * len(run.model.members)
+    )
+    object.__setattr__(run, "model", whole)  # more than one member, whatever the held-out texts preferred
+    nextword.api.run.Run(run).save("run")
+    again = nextword.load("run").trained.model
+    lines = ["a great story", "wheat and gold"]
+    assert again.weights == whole.weights
+    assert np.array_equal(again.logits(lines), whole.logits(lines))
+
+
+def test_a_network_needs_minutes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("train.tsv").write_text(labelled_texts(200))
+    with pytest.raises(ConfigError, match="the network 'lstm' needs"):
+        nextword.train(
+            "train.tsv", task="classify", model="ensemble", set={"model.models": ("linear", "lstm")}
+        )
+    with pytest.raises(ConfigError, match="did you mean 'linear'"):
+        nextword.train("train.tsv", task="classify", model="ensemble", set={"model.models": ("linaer",)})
