@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from nextword.api.arguments import checked
 from nextword.api.opened import Name, Opened, opened
 from nextword.core.errors import ConfigError
-from nextword.core.task import DEFAULT_OPTIONS, FilePredictor, Prediction, PredictOptions
+from nextword.core.task import DEFAULT_OPTIONS, FilePredictor, Prediction, PredictOptions, Predictor
 from nextword.data.lines import read_lines
 
 JSON = "jsonl"
@@ -44,10 +43,10 @@ def predicting(
     return predictor_of(opened(run), options).predict(inputs)
 
 
-def predictor_of(run: Opened, options: PredictOptions) -> Any:
+def predictor_of(run: Opened, options: PredictOptions) -> Predictor:
     """Return what predicts, if the task of the run allows these options."""
     task = run.settings.find_task()
-    made = task.predictor(run.trained, options)
+    made: Predictor = task.predictor(run.trained, options)
     if options.format and options.format not in task.formats:
         raise ConfigError(
             f"'--format' is '{options.format}', and a {task.noun} writes one of: {', '.join(task.formats)}"
@@ -64,10 +63,13 @@ def written(run: Opened | Name, file: Name, options: PredictOptions = DEFAULT_OP
     """Yield what `nextword predict` writes for a file (``-``: standard input), piece by piece."""
     predictor = predictor_of(opened(run), options)
     named = os.fspath(file)
-    is_whole = isinstance(predictor, FilePredictor)
-    found = predictor.predict_file(named) if is_whole else predictor.predict(read_lines(named))
-    if options.format == JSON:
-        return (json.dumps(dict(each.values), ensure_ascii=False, allow_nan=False) + "\n" for each in found)
-    if is_whole:
-        return predictor.write(found)
-    return (f"{each.text}\n" for each in found)
+    if isinstance(predictor, FilePredictor):
+        found = predictor.predict_file(named)
+        return _as_json(found) if options.format == JSON else predictor.write(found)
+    found = predictor.predict(read_lines(named))
+    return _as_json(found) if options.format == JSON else (f"{each.text}\n" for each in found)
+
+
+def _as_json(found: Iterable[Prediction]) -> Iterator[str]:
+    for each in found:
+        yield json.dumps(dict(each.values), ensure_ascii=False, allow_nan=False) + "\n"

@@ -28,7 +28,7 @@ def predict(
         ),
     ] = "",
     pretokenized: Annotated[
-        bool, typer.Option("--pretokenized", help="Words are what white space separates.")
+        bool, typer.Option("--pretokenized", help="Words are what whitespace separates.")
     ] = False,
     out: OutFile = None,
     debug: Debug = False,

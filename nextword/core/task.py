@@ -216,7 +216,7 @@ class PredictOptions:
     """How `predict` reads inputs and writes predictions."""
 
     format: str = ""  # one of `Task.formats`; "": the first of them
-    pretokenized: bool = False  # words are what white space separates
+    pretokenized: bool = False  # words are what whitespace separates
 
 
 DEFAULT_OPTIONS = PredictOptions()

@@ -218,7 +218,7 @@ class Columns:
 
 
 def _number(name: str, cells: list[str], setting: str, path: str) -> int | None:
-    """Return a column given by its number, from 0; None if the setting is no number."""
+    """Return a column given by its number, from 0; None if the setting is not a number."""
     if not name.isdigit():
         return None
     if not 1 <= int(name) <= len(cells):

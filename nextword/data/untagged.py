@@ -48,7 +48,7 @@ class Untagged(NamedTuple):
     text: str
     places: tuple[Place, ...]
     rows: FileRows | None = None
-    is_raw: bool = False  # the text is as somebody wrote it; otherwise it is the words, joined by spaces
+    is_raw: bool = False  # the text is as it was written; otherwise it is the words, joined by spaces
 
 
 def of_text(text: str) -> Untagged:
@@ -93,7 +93,9 @@ def _columns(source: Source, settings: TagDataSettings) -> Iterator[Untagged]:
 
 
 def _sentence(rows: list[Row], columns: Columns) -> Untagged:
-    words, places, tag_at = [], [], 1
+    words: list[str] = []
+    places: list[int] = []
+    tag_at = 1
     for at, row in enumerate(rows):
         if columns.is_conllu and row.text.startswith("#") and not words:
             continue

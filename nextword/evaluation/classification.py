@@ -5,13 +5,17 @@ Micro F1 counts all labels together, macro F1 is the mean over labels; both equa
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from nextword.drawing.page import Page
+from nextword.evaluation import pictures
 from nextword.evaluation.tagging import Scores
 from nextword.models.calibration import Calibration, expected_error
 
@@ -40,6 +44,28 @@ class ClassificationReport:
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
         return asdict(self)
+
+    def page(self) -> Page:
+        """Return the report with pictures: confusion matrix, reliability diagram, ROC, F1 by label."""
+        made = Page("How well texts are classified")
+        shown = f"accuracy {self.accuracy:.2%}, macro F1 {self.macro_f1:.4f}"
+        made.verdict(True, f"{self.texts:,} texts: {shown}, micro F1 {self.micro_f1:.4f}.")
+        labels = list(self.labels)
+        if self.confusion:
+            pictures.draw_confusion(made, self.confusion, labels)
+        pictures.draw_f1(made, [(name, each.f1, each.support) for name, each in self.labels.items()], "label")
+        if self.reliability and self.calibration_error is not None:
+            pictures.draw_reliability(made, self.reliability, self.calibration_error)
+        if self.roc and self.roc_area is not None:
+            pictures.draw_roc(made, self.roc, self.roc_area, labels[1])
+        return made
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page to an HTML file."""
+        return self.page().save(path)
+
+    def _repr_html_(self) -> str:
+        return self.page().fragment()
 
     def __str__(self) -> str:
         lines = [

@@ -5,12 +5,16 @@ A span is right if its first word, its last word and its label are (Tjong Kim Sa
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from nextword.data.spans import Name, illegal_steps, spans_of, strict_spans
+from nextword.drawing.page import Page
+from nextword.evaluation import pictures
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,24 @@ class TaggingReport:
         """Return the report as a JSON object."""
         found = asdict(self)
         return found if self.span_f1 is not None else {k: v for k, v in found.items() if "span" not in k}
+
+    def page(self) -> Page:
+        """Return the report with a picture of the F1 of each label or tag."""
+        made = Page("How well words are tagged")
+        shown = f"accuracy {self.accuracy:.2%}"
+        shown += "" if self.span_f1 is None else f", span F1 {self.span_f1:.4f}"
+        made.verdict(True, f"{self.words:,} words in {self.sentences:,} sentences: {shown}.")
+        scores = self.tags if self.span_f1 is None else self.spans
+        noun = "tag" if self.span_f1 is None else "label"
+        pictures.draw_f1(made, [(name, each.f1, each.support) for name, each in scores.items()], noun)
+        return made
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page to an HTML file."""
+        return self.page().save(path)
+
+    def _repr_html_(self) -> str:
+        return self.page().fragment()
 
     def __str__(self) -> str:
         lines = [f"accuracy      {self.accuracy:8.2%}   {self.words:,} words in {self.sentences:,} sentences"]

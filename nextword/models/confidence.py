@@ -25,9 +25,7 @@ class SpanScorer:
         self._labels = [each.label for each in parsed]
         self._goes_on = [each.prefix == "I" for each in parsed]
 
-    def probabilities(
-        self, chain: Chain, passes: Lattice, found: Sequence[tuple[int, Span]]
-    ) -> list[float]:
+    def probabilities(self, chain: Chain, passes: Lattice, found: Sequence[tuple[int, Span]]) -> list[float]:
         """Return the probability of each span; a span is given with the row of its sentence."""
         made = [0.0] * len(found)
         ways = [(at, *way) for at, (_, span) in enumerate(found) for way in self._ways(span)]
@@ -68,4 +66,3 @@ class SpanScorer:
             for tags, before in written
             if all(tag in self._ids for tag in tags) and not (before is is_same and span.start == 0)
         ]
-

@@ -134,7 +134,7 @@ class LabelPredictor:
 
 
 def _words(text: str) -> list[Piece]:
-    """Return what white space separates, with its places."""
+    """Return what whitespace separates, with its places."""
     made, at = [], 0
     for word in text.split():
         start = text.index(word, at)

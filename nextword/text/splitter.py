@@ -39,7 +39,7 @@ class Piece(NamedTuple):
 
 
 def pieces(text: str) -> list[Piece]:
-    """Split a text into words with their places; nothing but white space lies between them."""
+    """Split a text into words with their places; nothing but whitespace lies between them."""
     return [Piece(found[0], found.start(), found.end()) for found in _PATTERN.finditer(text)]
 
 

@@ -38,7 +38,8 @@ def test_equals_enumeration_for_every_span(scheme):
     chain = legal_chain(tags, scheme)
     every = torch.tensor(list(product(range(len(tags)), repeat=LENGTH)))
     wide = chain._replace(
-        emissions_BTK=chain.emissions_BTK.expand(len(every), -1, -1), lengths_B=torch.full((len(every),), LENGTH)
+        emissions_BTK=chain.emissions_BTK.expand(len(every), -1, -1),
+        lengths_B=torch.full((len(every),), LENGTH),
     )
     p = crf.log_likelihood(wide, every).exp().tolist()
     expected: dict[Span, float] = {}
