@@ -307,7 +307,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "reach": "nextword.experiments.reach:run",
         "lstm-or-gru": "nextword.experiments.lstm_or_gru:run",
         "bidirectional": "nextword.experiments.bidirectional:run",
-        "layers": "nextword.experiments.layers:run",
+        "layers": "nextword.experiments.lower_layers:run",
         "window-tagger": "nextword.experiments.window_tagger:run",
         "bidirectional-tagging": "nextword.experiments.bidirectional_tagging:run",
         "pooling": "nextword.experiments.pooling:run",

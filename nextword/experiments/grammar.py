@@ -151,7 +151,7 @@ def _review(draw: random.Random) -> Sentence:
 
 def _clause(draw: random.Random) -> list[Row]:
     """Return what was how, for whom and where, and the opinion."""
-    is_good, is_denied = draw.random() < 0.5, draw.random() < 0.5
+    is_good, is_denied = draw.random() < 0.5, draw.random() < 0.3
     rows = [*_plain(["the"], "DET"), (draw.choice(_BOTH), "NOUN", BEFORE), *_plain(["was"], "AUX")]
     rows += _plain(["not"], "PART") if is_denied else []
     rows += _plain([draw.choice(GOOD if is_good != is_denied else BAD)], "ADJ")

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from nextword.blocks import crf
 from nextword.core.events import Done, Event, Measure, Progress
+from nextword.data.batches.words import Sentences
 from nextword.data.classes import ClassVocabulary, LabelledTexts
 from nextword.data.encode import DataFacts
 from nextword.data.tagged import TaggedSentences, TagVocabulary
@@ -18,6 +20,7 @@ from nextword.models.training import NeuralTrainSettings
 from nextword.runs.settings import RunSettings, plan
 from nextword.tasks.classify import PreparedClasses
 from nextword.tasks.tag import PreparedTags
+from nextword.tasks.taggers import chain_of
 from nextword.text.lexicon import Lexicon, LexiconSettings
 from nextword.training import loop
 from nextword.training.job import Job
@@ -26,6 +29,7 @@ _SETS: dict[str, Any] = {
     "train.threads": 1, "train.precision": "fp32", "train.log_every": 10, "model.spelling": "none",
     "model.dropout": 0.0, "model.dropout_input": 0.0, "train.rate": 1e-2, "train.batch": 32,
 }  # fmt: skip
+_ROWS = 64  # sentences that are tagged together
 
 
 class Sentence(NamedTuple):
@@ -64,13 +68,14 @@ def train_classifier(
 
 def right_tags(tagger: Tagger, sentences: Sequence[Sentence]) -> list[list[bool]]:
     """Tag sentences; return for each word whether its tag is right."""
-    from nextword.tasks.taggers import TagPredictor
-
-    found = TagPredictor(tagger, tagger.vocabulary).tag([each.words for each in sentences])
-    return [
-        [token["tag"] == tag for token, tag in zip(made.values["tokens"], each.tags, strict=True)]
-        for made, each in zip(found, sentences, strict=True)
-    ]
+    packed, found = Sentences([each.words for each in sentences], tagger.vocabulary.lexicon), []
+    for first in range(0, len(sentences), _ROWS):
+        rows_B = np.arange(first, min(first + _ROWS, len(sentences)))
+        tags_BT = crf.viterbi(chain_of(tagger, packed.take(rows_B)))[0].tolist()
+        for row, tags in zip(rows_B, tags_BT, strict=True):
+            names = [tagger.vocabulary.tags[tag] for tag in tags]
+            found.append([name == tag for name, tag in zip(names, sentences[row].tags, strict=False)])
+    return found
 
 
 def accuracies(tagger: Tagger, sentences: Sequence[Sentence]) -> dict[str, float]:

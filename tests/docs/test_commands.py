@@ -11,6 +11,7 @@ import typer.main
 from places import ROOT
 
 from nextword.cli.app import app
+from nextword.data.corpora import corpus_files
 
 PAGES = documents.documents()
 ALONE = ("README.md", "first-hour.md")  # from an empty folder; the other pages use the runs of docs/README.md
@@ -58,13 +59,24 @@ def test_blocks_that_cannot_run_are_few_and_say_why():
     assert all(len(reason) > 10 for _, reason in skipped)
 
 
+def test_marks_shorten_training_and_name_the_corpus_that_is_needed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```\nnextword list\n```\n<!-- test: needs sst2 -->\n<!-- test: steps=7 -->\n"
+        "```\n$ nextword train sst2 --set train.epochs=3\nsaved\n$ nextword eval latest sst2/test\n```\n"
+    )
+    first, second, third = every(page)
+    assert [each.needs for each in (first, second, third)] == ["", "sst2", "sst2"]
+    assert (second.text, second.shown) == ("nextword train sst2 --set train.steps=7", ("saved",))
+
+
 def test_documents_have_commands():
     assert sum(len(every(path)) for path in PAGES) > 80
 
 
 def check(path, folder):
     for command in every(path):
-        if command.skipped:
+        if command.skipped or (command.needs and corpus_files(command.needs) is None):
             continue
         printed = documents.run(command, folder)
         assert documents.missing(command, printed) == [], f"{command}\n{printed}"

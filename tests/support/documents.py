@@ -5,6 +5,8 @@ Comments before a block change how it is tested, not what readers see:
 ``<!-- test: skip, REASON -->``        the next block is not run
 ``<!-- test: output differs, REASON -->``  the next block is run, but its output is not compared
 ``<!-- test: minutes=0.05 -->``        from here on ``--minutes M`` and ``minutes=M`` are this many
+``<!-- test: steps=20 -->``            from here on ``train.epochs=N`` becomes this many steps
+``<!-- test: needs CORPUS -->``        from here on blocks are run only where this corpus is available
 ``<!-- test: file NAME -->``           the reader's own file is there from here on (400 lines of text)
 ``<!-- test: run python CODE -->``     makes what the reader has from elsewhere
 """
@@ -50,6 +52,7 @@ class Command:
     is_python: bool = False
     shown: tuple[str, ...] = ()  # the output as the document shows it
     skipped: str = ""
+    needs: str = ""  # a corpus
 
     def __str__(self) -> str:
         return f"{self.document}:{self.line}: {self.text}"
@@ -63,14 +66,17 @@ def documents() -> list[Path]:
 def commands(path: Path) -> Iterator[Command]:
     """Every command of a document, in order; the marks have been applied."""
     text = path.read_text(encoding="utf-8")
-    name, skipped, minutes, differs = path.name, "", "", False
+    name, skipped, differs = path.name, "", False
+    limits, needs = {"minutes": "", "steps": ""}, ""
     for found in FENCE.finditer(text):
         line = text.count("\n", 0, found.start()) + 1
         kind, body, mark = found.groups()
         if mark is not None:
             word, _, rest = mark.partition(" ")
-            if word.startswith("minutes="):
-                minutes = word.removeprefix("minutes=")
+            if word.partition("=")[0] in limits:
+                limits |= [word.split("=")]
+            elif word == "needs":
+                needs = rest
             elif mark.startswith("output differs,"):
                 differs = True
             elif word == "skip,":
@@ -82,9 +88,9 @@ def commands(path: Path) -> Iterator[Command]:
             else:
                 raise ValueError(f"{name}:{line}: unknown mark '{mark}'")
             continue
-        for each in _in_block(name, line, kind, _shorter(body, minutes)):
+        for each in _in_block(name, line, kind, _shorter(body, **limits)):
             shown = () if skipped or differs else each.shown
-            yield replace(each, shown=shown, skipped=skipped)
+            yield replace(each, shown=shown, skipped=skipped, needs=needs)
         skipped, differs = "", False
 
 
@@ -108,10 +114,10 @@ def _in_block(name: str, line: int, kind: str, body: str) -> Iterator[Command]:
                 yield Command(name, line + 1 + at, row)
 
 
-def _shorter(body: str, minutes: str) -> str:
-    if not minutes:
-        return body
-    return re.sub(r"(--minutes |minutes=)[\d.]+", rf"\g<1>{minutes}", body)
+def _shorter(body: str, minutes: str, steps: str) -> str:
+    if minutes:
+        body = re.sub(r"(--minutes |minutes=)[\d.]+", rf"\g<1>{minutes}", body)
+    return re.sub(r"train\.(?:epochs|steps)=\d+", f"train.steps={steps}", body) if steps else body
 
 
 def _own_file(name: str) -> str:

@@ -24,7 +24,7 @@ class WindowEncoderSettings(EncoderSettings):
 class WindowEncoder(Encoder):
     """h = f(W [x(t-r); …; x(t); …; x(t+r)] + b); beyond the sentence there is a learned vector.
 
-    [IITD-1 "Window classification": the NER example "museums in Paris are amazing"]
+    [IITD-1 "Example: NER Task": "museums in Paris are amazing"]
     """
 
     Settings: ClassVar[type[EncoderSettings]] = WindowEncoderSettings

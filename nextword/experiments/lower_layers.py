@@ -1,8 +1,8 @@
 """What each layer of a stacked RNN holds: a linear probe for the word before, parts of speech, and opinion.
 
 [IITD-2 "Multi-layer RNNs": "The lower RNNs should compute lower-level features and the higher RNNs should
-compute higher-level features"; PENN "Stacking"]. The network is a language model of made reviews that end
-with an opinion; it reads nothing but words, and the probes look for parts of speech and the opinion in it.
+compute higher-level features"; PENN "Stacking"]. The network learns the opinion of each clause of made
+reviews and nothing else; probes look for the words, their parts of speech and the opinion in every layer.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ HIGHER = "the opinion, a higher-level feature, is read better off the last layer
 CLAIMS = (LOWER, MIDDLE, HIGHER)
 WORD, SPEECH, OPINION = "the word", "part of speech", "opinion"
 LAYERS = 3
+NOTHING, OPINIONS = "-", (grammar.LIKED, grammar.DISLIKED)
 NAMES = ("embeddings", *(f"layer {at}" for at in range(1, LAYERS + 1)))
 PROBED = 3000  # words of a probe, at most
 SMALL: dict[str, Any] = {
@@ -46,9 +47,9 @@ SMALL: dict[str, Any] = {
 
 
 def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
-    """Train stacked language models on words alone, and probe every layer."""
+    """Train stacked networks on opinions alone, and probe every layer."""
     fitting.refuse("layers", run)
-    seeds, steps, sentences = (1, 10, 200) if quick else (4, 400, 3000)
+    seeds, steps, sentences = (1, 10, 200) if quick else (4, 300, 3000)
     yield Stage("train stacked networks", seeds * steps, "steps")
     found = yield from _measure(seeds, steps, sentences)
     judge = Judge(quick)
@@ -70,9 +71,9 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
             "layers", "What each layer holds", 'IITD-2 "Multi-layer RNNs"', CLAIM,
             f"read best: word off {tops[WORD]}, speech off {tops[SPEECH]}, opinion off {tops[OPINION]}",
             judge.findings,
-            f"{LAYERS} stacked LSTMs from the left of {SMALL['model.hidden']} units learn to predict the "
-            f"next word of {sentences:,} made reviews, {steps} steps, {seeds} seeds; ridge regression reads "
-            "a feature off each layer, measured on reviews that neither has seen.",
+            f"{LAYERS} stacked LSTMs from the left of {SMALL['model.hidden']} units learn the opinions "
+            f"of {sentences:,} made reviews and nothing else, {steps} steps, {seeds} seeds; ridge regression "
+            "reads a feature off each layer, measured on reviews that neither has seen.",
             (_picture(found), _examples()),
         ),
         out,
@@ -81,7 +82,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
 
 def _measure(seeds: int, steps: int, sentences: int) -> Generator[Event, None, dict[str, Floats]]:
     """Return by feature ``(seeds, layers)``: the share that a linear probe gets right."""
-    learned = [next_words(each) for each in grammar.reviews(sentences, 0)]
+    learned = [opinions(each) for each in grammar.reviews(sentences, 0)]
     count = Count()
     rows: dict[str, list[Floats]] = {WORD: [], SPEECH: [], OPINION: []}
     for seed in range(seeds):
@@ -93,20 +94,34 @@ def _measure(seeds: int, steps: int, sentences: int) -> Generator[Event, None, d
     return {name: np.stack(values) for name, values in rows.items()}
 
 
-def next_words(review: Sentence) -> Sentence:
-    """Make a language model's example: the tag of a word is the word that follows."""
-    return Sentence(review.words[:-1], review.words[1:], review.depends[:-1])
+def opinions(review: Sentence) -> Sentence:
+    """Return what the network reads and learns: from its adjective on, a clause is tagged with its opinion."""
+    words: list[str] = []
+    tags: list[str] = []
+    depends: list[str] = []
+    first = 0
+    for word, cause in zip(review.words, review.depends, strict=True):
+        if word in OPINIONS:
+            tags[first:] = [word] * (len(tags) - first)
+            continue
+        if word in grammar.GOOD + grammar.BAD:
+            first = len(words)
+        words.append(word)
+        tags.append(NOTHING)
+        depends.append(cause)
+    return Sentence(tuple(words), tuple(tags), tuple(depends))
 
 
 def probe(tagger: Tagger, reviews: Sequence[Sentence]) -> dict[str, Floats]:
     """Return for each feature the accuracy of a linear probe on each layer, embeddings first."""
-    layers, ends = states(tagger, reviews)
-    words = [word for each in reviews for word in each.words[:-1]]
-    tags = [tag for each in reviews for tag in each.tags[:-1]]
-    ambiguous = np.array([cause == grammar.BEFORE for each in reviews for cause in each.depends[:-1]])
-    opinions = [each.words[-1] for each in reviews]
-    places_N = {WORD: np.arange(len(words)), SPEECH: np.flatnonzero(ambiguous), OPINION: ends}
-    classes_N = {WORD: _numbers(words), SPEECH: _numbers(tags)[ambiguous], OPINION: _numbers(opinions)}
+    layers = states(tagger, [opinions(each).words for each in reviews])
+    rows = [row for each in reviews for row in zip(*each, strict=True) if row[0] not in OPINIONS]
+    words, tags, causes = (list(column) for column in zip(*rows, strict=True))
+    ambiguous = np.flatnonzero(np.array(causes) == grammar.BEFORE)
+    adjectives = np.flatnonzero(np.array(tags) == "ADJ")
+    said = [word for each in reviews for word in each.words if word in OPINIONS]
+    places_N = {WORD: np.arange(len(words)), SPEECH: ambiguous, OPINION: adjectives}
+    classes_N = {WORD: _numbers(words), SPEECH: _numbers(tags)[ambiguous], OPINION: _numbers(said)}
     found = {}
     for name, places in places_N.items():
         chosen = slice(None, PROBED)
@@ -116,19 +131,17 @@ def probe(tagger: Tagger, reviews: Sequence[Sentence]) -> dict[str, Floats]:
 
 
 @torch.inference_mode()
-def states(tagger: Tagger, reviews: Sequence[Sentence]) -> tuple[list[Floats], np.ndarray[Any, Any]]:
-    """Return ``x_ND`` of all words for each layer, and where the last word of each review stands."""
+def states(tagger: Tagger, sentences: Sequence[Sequence[str]]) -> list[Floats]:
+    """Return ``x_ND`` of all words for each layer, embeddings first."""
     found: list[list[Floats]] = [[] for _ in NAMES]
-    lengths = []
-    for each in reviews:
-        rows = Sentences([each.words[:-1]], tagger.vocabulary.lexicon).take(np.array([0]))
+    for each in sentences:
+        rows = Sentences([each], tagger.vocabulary.lexicon).take(np.array([0]))
         words = to_tensors(rows, torch.device("cpu"))
         x_1TE = tagger.network.words(words)
         outputs = tagger.network.encoder.layer_outputs(x_1TE, words.lengths_B)
         for layer, h_1TD in zip(found, [x_1TE, *outputs], strict=True):
             layer.append(h_1TD[0].double().numpy())
-        lengths.append(len(each.words) - 1)
-    return [np.concatenate(layer) for layer in found], np.cumsum(lengths) - 1
+    return [np.concatenate(layer) for layer in found]
 
 
 def _numbers(names: Sequence[str]) -> np.ndarray[Any, Any]:
@@ -160,12 +173,12 @@ def _picture(found: dict[str, Floats]) -> Chart:
         series, "What a linear probe reads off each layer", Axis("layer", names=ticks), Axis("right, %")
     )
     caption = (
-        "Which word was just read, whether an ambiguous word is a noun or a verb, and, before the last word, "
-        "whether the review is good. Whiskers are one standard deviation over seeds."
+        "Which word was just read, whether an ambiguous word is a noun or a verb, and, at the adjective, "
+        "whether the clause is good. Whiskers are one standard deviation over seeds."
     )
     return Chart(drawn, caption, Table(("feature", *NAMES), tuple(rows)))
 
 
 def _examples() -> Table:
-    rows = tuple((" ".join(each.words[:-1]), each.words[-1]) for each in grammar.reviews(5, 0))
-    return Table(("review", "its last word"), rows, "Made reviews")
+    rows = tuple((" ".join(each.words),) for each in grammar.reviews(5, 0))
+    return Table(("review, with its opinions after the commas",), rows, "Made reviews")
