@@ -12,3 +12,6 @@ def presets(debug: Debug = False, json: Json = False) -> None:
 
     rows = listed.presets()
     show.as_json(rows) if json else show.table(rows)
+    show.note(
+        "models of other tasks: nextword list tagger (--task tag), nextword list classifier (--task classify)"
+    )

@@ -35,7 +35,7 @@ def train(
         typer.Argument(metavar="[DATA...]", help="Files, folders or corpora (default: sotu)."),
     ] = None,
     task: Annotated[
-        str | None, typer.Option(help="What to learn (default: lm, or the task of --model).")
+        str | None, typer.Option(help="What to learn: lm, tag or classify (default: lm).")
     ] = None,
     model: Model = None,
     recipe: Annotated[str | None, typer.Option(metavar="FILE.toml", help="Settings from a file.")] = None,

@@ -7,7 +7,7 @@ cards, `eval`, `predict`) knows a task through this protocol alone, so a new tas
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -287,6 +287,10 @@ class Task(Protocol):
     def groups(self, family: Family) -> dict[str, type[Settings]]:
         """Return the settings tree: ``model``, ``train``, and what says how examples are read."""
         ...
+
+    def idle(self, family: Family) -> Collection[str]:
+        """Return settings of the tree that change nothing for this family: setting them is refused."""
+        return ()
 
     def choose(self, keys: Iterable[str], minutes: float | None) -> Choice:
         """Choose a model where none is named; ``keys`` are the settings that were."""

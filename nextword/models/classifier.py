@@ -175,12 +175,20 @@ def _rungs(*sizes: tuple[str, int, int]) -> tuple[Rung, ...]:
 
 RECURRENT = _rungs(("tiny", 1, 64), ("mini", 1, 128), ("small", 1, 256))
 LSTM = ClassifierFamily("lstm", "lstm", {}, RECURRENT)
+"""Classifier: LSTM layers that read from both ends."""
 RNN = ClassifierFamily("rnn", "rnn", {}, RECURRENT)
+"""Classifier: vanilla recurrent layers that read from both ends."""
 GRU = ClassifierFamily("gru", "gru", {}, RECURRENT)
+"""Classifier: GRU layers as on the slide, which read from both ends."""
 GRU_TORCH = ClassifierFamily("gru-torch", "gru-torch", {}, RECURRENT)
+"""Classifier: GRU layers as in PyTorch, which read from both ends."""
 MINGRU = ClassifierFamily("mingru", "mingru", {}, RECURRENT)
+"""Classifier: minimal GRU layers, which are computed in parallel."""
 WINDOW = ClassifierFamily("window", "window", {}, _rungs(("tiny", 1, 100), ("small", 1, 300)))
+"""Classifier: each word with its neighbours."""
 CONVOLUTION = ClassifierFamily("convolution", "convolution", {}, _rungs(("tiny", 2, 96), ("small", 3, 192)))
+"""Classifier: filters over words, wider from layer to layer."""
 TRANSFORMER = ClassifierFamily(
     "transformer", "transformer", {"train.rate": 1e-3}, _rungs(("tiny", 1, 64), ("small", 2, 128))
 )
+"""Classifier: attention that sees the whole text at once."""

@@ -143,10 +143,15 @@ def _recurrent() -> tuple[Rung, ...]:
 
 RECURRENT = _recurrent()
 LSTM = TaggerFamily("lstm", "lstm", {}, RECURRENT)
+"""Tagger: LSTM layers that read from both ends."""
 RNN = TaggerFamily("rnn", "rnn", {}, RECURRENT)
+"""Tagger: vanilla recurrent layers that read from both ends."""
 GRU = TaggerFamily("gru", "gru", {}, RECURRENT)
+"""Tagger: GRU layers as on the slide, which read from both ends."""
 GRU_TORCH = TaggerFamily("gru-torch", "gru-torch", {}, RECURRENT)
+"""Tagger: GRU layers as in PyTorch, which read from both ends."""
 MINGRU = TaggerFamily("mingru", "mingru", {}, RECURRENT)
+"""Tagger: minimal GRU layers, which are computed in parallel."""
 WINDOW = TaggerFamily(
     "window",
     "window",
@@ -155,12 +160,14 @@ WINDOW = TaggerFamily(
         Rung(name, {"model.hidden": size}, f"{size} hidden") for name, size in (("tiny", 100), ("small", 300))
     ),
 )
+"""Tagger: each word with its neighbours."""
 CONVOLUTION = TaggerFamily(
     "convolution",
     "convolution",
     {"model.layers": 4},
     tuple(Rung(name, {"model.hidden": size}, f"4 x {size}") for name, size in (("tiny", 96), ("small", 192))),
 )
+"""Tagger: filters over words, wider from layer to layer."""
 TRANSFORMER = TaggerFamily(
     "transformer",
     "transformer",
@@ -170,3 +177,4 @@ TRANSFORMER = TaggerFamily(
         for name, layers, size in (("tiny", 2, 64), ("small", 2, 128), ("medium", 4, 192))
     ),
 )
+"""Tagger: attention that sees the whole text at once."""

@@ -95,7 +95,9 @@ def plan(
     given: dict[str, Any] = {} if tokenizer is None else {"text.tokenizer": tokenizer}
     given |= {} if seed is None else {"train.seed": seed}
     below = {} if base is None else base(preset.family)
-    return _build(preset, task, below, config.flatten(tree), given | dict(sets or {}))
+    built = _build(preset, task, below, config.flatten(tree), given | dict(sets or {}))
+    _check_idle(built, preset)
+    return built
 
 
 def from_toml(text: str, name: str) -> RunSettings:
@@ -154,6 +156,7 @@ def _build(preset: presets.Preset, task: str | None, *sources: Mapping[str, Any]
             f"choose another model, or --task {family.task}"
         )
     _check_steps(family, sources)
+    _check_tokenizer(family, sources)
     built = config.build(groups_of(family), family.defaults, preset.settings, *sources)
     if isinstance(text := built.get("text"), TextSettings):
         name = _tokenizer_name(text.tokenizer, family.default_tokenizer)
@@ -200,6 +203,32 @@ def _check_steps(family: Family, sources: Iterable[Mapping[str, Any]]) -> None:
             f"'{key}' is not a setting of the model '{family.name}', which learns in one pass over the text; "
             "leave it out, or choose a neural model, as in --model lstm"
         )
+
+
+def _check_tokenizer(family: Family, sources: Iterable[Mapping[str, Any]]) -> None:
+    """Refuse a tokenizer for a task that has none."""
+    has_one = "tokenizer" in groups_of(family)["text"].model_fields
+    if not has_one and any("text.tokenizer" in source for source in sources):
+        raise ConfigError(
+            f"--tokenizer is for language models, and the task is '{family.task}', whose models read words; "
+            "leave it out"
+        )
+
+
+def _check_idle(settings: RunSettings, preset: presets.Preset) -> None:
+    """Refuse settings that change nothing for the model; their defaults, as in a recipe, may stand."""
+    family = settings.find_family()
+    idle = [key for key in settings.find_task().idle(family) if key in settings.named]
+    if not idle:
+        return
+    default = config.build(groups_of(family), family.defaults, preset.settings)
+    for key in idle:
+        group, _, name = key.partition(".")
+        if dict(settings.groups[group])[name] != dict(default[group])[name]:
+            raise ConfigError(
+                f"'{key}' has no effect on the model '{settings.name}' of the task '{settings.task}'; "
+                "leave it out"
+            )
 
 
 def _tokenizer_name(name: str, default: str) -> str:

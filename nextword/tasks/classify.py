@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
@@ -107,6 +107,10 @@ class Classification(Task):
             "model": family.Settings, "text": ClassifyTextSettings, "data": LabelledDataSettings,
             "train": family.Training,
         }  # fmt: skip
+
+    def idle(self, family: Family) -> Collection[str]:
+        """Return settings of training that only language models and taggers use."""
+        return sizes.ONLY_LANGUAGE | {"train.forcing", "train.feed"}
 
     def choose(self, keys: Iterable[str], minutes: float | None) -> Choice:
         """Choose a model where none is named: models of each kind, weighed by held-out texts."""

@@ -106,4 +106,5 @@ class LabelledSizes:
 
 
 LABELLED = LabelledSizes()
+ONLY_LANGUAGE = frozenset(f"train.{name}" for name in ("length", "batches", "bptt", "unigram"))
 COMPARED = 0.2  # of labelled examples: measured by `compare` where no others are named

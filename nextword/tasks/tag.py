@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, cast
@@ -91,6 +91,10 @@ class Tagging(Task):
             "model": family.Settings, "text": LexiconSettings, "data": TagDataSettings,
             "train": family.Training,
         }  # fmt: skip
+
+    def idle(self, family: Family) -> Collection[str]:
+        """Return settings of training that only language models use."""
+        return sizes.ONLY_LANGUAGE | {"train.smoothing"}
 
     def choose(self, keys: Iterable[str], minutes: float | None) -> Choice:
         """Choose the BiLSTM with a CRF."""

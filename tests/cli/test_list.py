@@ -25,3 +25,10 @@ def test_slot_is_listed_with_descriptions_and_where_they_come_from(nextword):
     row = next(row for row in nextword("list", "model", "--json").json if row["name"] == "lstm")
     assert (set(row), row["from"]) == ({"name", "description", "from"}, "built in")
     assert "nextword." not in nextword("list", "cell").out
+
+
+def test_every_tagger_and_classifier_has_a_line_of_its_own(nextword):
+    for slot in ("tagger", "classifier"):
+        rows = nextword("list", slot, "--json").json
+        lines = [row["description"] for row in rows]
+        assert len(set(lines)) == len(lines) > 5

@@ -190,6 +190,6 @@ def test_spread_is_the_standard_deviation_of_a_sample():
 
 
 def test_models_that_are_right_everywhere_do_not_differ():
-    right = [[-1.0] * 5] * 2
-    found = against(right, right, [1.0] * 5)
+    right = [[-1.0] * 7] * 2
+    found = against(right, right, [1.0] * 7)
     assert (found.behind, found.low, found.high, found.p) == (0.0, 0.0, 0.0, 1.0)
