@@ -120,7 +120,7 @@ class AutoregressiveTags(TagHead):
         return Chain(logp_BTK, none_KK, none_K, none_K, lengths_B, tags_BT)
 
     def search(self, features_BTD: Tensor, lengths_B: Tensor, size: int = 1) -> tuple[Tensor, Tensor]:
-        """Find good tags with ``size`` hypotheses in each row (1: greedily): log p along them, and the tags."""
+        """Find good tags with ``size`` hypotheses a row (1: greedily): log p along them, and the tags."""
         B, T, W, K = *features_BTD.shape[:2], size, self.first
         rows_B1 = torch.arange(B, device=features_BTD.device)[:, None]
         total_BW = features_BTD.new_full((B, W), FORBIDDEN * T, dtype=torch.float32)

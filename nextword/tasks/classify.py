@@ -17,7 +17,7 @@ from pydantic import Field
 
 from nextword.core import config
 from nextword.core.errors import DataError
-from nextword.core.events import Done, Event, Note, Stage
+from nextword.core.events import Done, Event, Note, Stage, returned
 from nextword.core.family import Budget, CompositeFamily, CountFamily, Family
 from nextword.core.settings import Settings
 from nextword.core.task import (
@@ -38,7 +38,7 @@ from nextword.runs.settings import RunSettings, family_of
 from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun
 from nextword.tasks import sizes
-from nextword.tasks.vectors import GivenVectors, given_vectors
+from nextword.tasks.vectors import GivenVectors, given_states, given_vectors
 from nextword.text.lexicon import Lexicon, LexiconSettings
 
 if TYPE_CHECKING:
@@ -140,6 +140,7 @@ class Classification(Task):
             settings, vocabulary.lexicon, extend=how.vocabulary is None
         )
         vocabulary = replace(vocabulary, lexicon=lexicon)
+        settings, vocabulary = yield from given_states(settings, vocabulary)
         made = _arrays(learned, vocabulary)
         lengths_N = _lengths(made, settings)
         words = int(lengths_N.sum())
@@ -257,7 +258,7 @@ class Classification(Task):
 
     def load(self, folder: RunFolder, settings: RunSettings) -> tuple[Any, ClassVocabulary]:
         """Return the classifier and its vocabulary."""
-        vocabulary = self.open(folder)
+        _, vocabulary = returned(given_states(settings, self.open(folder), folder))
         return settings.find_family().load(folder, settings.model, vocabulary), vocabulary
 
     def deciding(self, vocabulary: ClassVocabulary) -> str:

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, cast
 
 from nextword.core.errors import ConfigError, DataError
-from nextword.core.events import Done, Event, Note, Progress, Stage
+from nextword.core.events import Done, Event, Note, Progress, Stage, returned
 from nextword.core.family import Budget, Family
 from nextword.core.settings import Settings
 from nextword.core.task import (
@@ -36,7 +36,7 @@ from nextword.runs.settings import RunSettings
 from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun
 from nextword.tasks import sizes
-from nextword.tasks.vectors import GivenVectors, given_vectors
+from nextword.tasks.vectors import GivenVectors, given_states, given_vectors
 from nextword.text.lexicon import Lexicon, LexiconSettings
 
 if TYPE_CHECKING:
@@ -121,6 +121,7 @@ class Tagging(Task):
             settings, vocabulary.lexicon, extend=how.vocabulary is None
         )
         vocabulary = replace(vocabulary, lexicon=lexicon)
+        settings, vocabulary = yield from given_states(settings, vocabulary)
         learned, repairs = _checked(learned, vocabulary.scheme, data.bio)
         if repairs:
             yield Note(
@@ -217,7 +218,7 @@ class Tagging(Task):
 
     def load(self, folder: RunFolder, settings: RunSettings) -> tuple[Any, TagVocabulary]:
         """Return the tagger and its vocabulary."""
-        vocabulary = self.open(folder)
+        _, vocabulary = returned(given_states(settings, self.open(folder), folder))
         return settings.find_family().load(folder, settings.model, vocabulary), vocabulary
 
     def deciding(self, vocabulary: TagVocabulary) -> str:

@@ -1,22 +1,28 @@
-"""Pretrained word vectors: found when the words are known, and put into the first weights."""
+"""What was learned of words elsewhere: vectors for the first weights, and states of language models."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from nextword.core.errors import ConfigError
 from nextword.core.events import Event, Note, Stage
+from nextword.data.classes import ClassVocabulary
+from nextword.data.tagged import TagVocabulary
 from nextword.runs.settings import RunSettings, changed
+from nextword.store.reading import RunFolder
 from nextword.text.lexicon import Lexicon
 from nextword.text.vectors import find_vectors, told
 
 if TYPE_CHECKING:
     from nextword.models.words import WordInput
+
+
+Vocabulary = TypeVar("Vocabulary", TagVocabulary, ClassVocabulary)
 
 
 @runtime_checkable
@@ -26,6 +32,13 @@ class TakesVectors(Protocol):
     embedding: int
     vectors: str
     vectors_fixed: bool
+
+
+@runtime_checkable
+class TakesFeatures(Protocol):
+    """Settings of a model that may read the states of language models."""
+
+    features: str
 
 
 @dataclass(frozen=True)
@@ -72,3 +85,17 @@ def given_vectors(
     vectors_NE = np.concatenate([found.vectors_NE, found.new_ME])
     made = GivenVectors(rows_N, vectors_NE, model.vectors_fixed)
     return changed(settings, {"model.embedding": found.size}), lexicon, made
+
+
+def given_states(
+    settings: RunSettings, vocabulary: Vocabulary, folder: RunFolder | None = None
+) -> Generator[Event, None, tuple[RunSettings, Vocabulary]]:
+    """Let a vocabulary read the states of the runs of ``model.features``, if any are set.
+
+    ``folder``: the run that is opened; its language models may also stand beside it.
+    """
+    if not isinstance(settings.model, TakesFeatures) or not settings.model.features:
+        return settings, vocabulary
+    from nextword.tasks.word_states import with_states
+
+    return (yield from with_states(settings, vocabulary, None if folder is None else folder.path))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 from zlib import crc32
@@ -57,6 +57,10 @@ class Lexicon:
     counts: tuple[int, ...]
     characters: tuple[str, ...]
     lower: bool = True
+    features: tuple[str, ...] = ()  # fingerprints of the language models whose states are features
+    reader: Callable[[Sequence[Sequence[str]]], Sequence[Any]] | None = field(
+        default=None, compare=False, repr=False
+    )  # makes these features
     _word_ids: Mapping[str, int] = field(init=False, repr=False, compare=False)
     _character_ids: Mapping[str, int] = field(init=False, repr=False, compare=False)
 
@@ -133,6 +137,7 @@ class Lexicon:
             "words": list(self.words),
             "counts": list(self.counts),
             "characters": "".join(self.characters),
+            **({"features": list(self.features)} if self.features else {}),
         }
 
     @classmethod
@@ -142,8 +147,9 @@ class Lexicon:
             words, counts = tuple(map(str, value["words"])), tuple(map(int, value["counts"]))
             if len(words) != len(counts) or len(set(words)) != len(words):
                 raise ValueError("words and counts differ")
-            return cls(words, counts, tuple(str(value["characters"])), bool(value["lower"]))
-        except (KeyError, TypeError, ValueError) as error:
+            features = tuple(map(str, value.get("features", ())))
+            return cls(words, counts, tuple(str(value["characters"])), bool(value["lower"]), features)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise DamagedError(f"the list of words is damaged ({error}); train the run again") from error
 
 

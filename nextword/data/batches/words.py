@@ -65,7 +65,9 @@ class Sentences:
         self.form_ids = np.fromiter((distinct[word] for word in every), np.int64, len(every))
         self.word_ids = ids_F[self.form_ids] if len(every) else np.zeros(0, np.int64)
         self.forms = lexicon.forms(spellings)
-        self.states = None if states is None else np.concatenate(states).astype(np.float32)
+        if states is None and lexicon.reader is not None:
+            states = lexicon.reader(sentences)
+        self.states = np.concatenate(states).astype(np.float16) if states else None
 
     def __len__(self) -> int:
         return len(self.lengths_N)
@@ -75,7 +77,9 @@ class Sentences:
         places_BT, real_BT, lengths_B = self.places(rows_B)
         words_BT = np.where(real_BT, self.word_ids[places_BT], 0)
         forms_BT = np.where(real_BT, self.form_ids[places_BT], self.form_ids[places_BT[:, :1]])
-        states_BTD = None if self.states is None else self.states[places_BT] * real_BT[..., None]
+        states_BTD = (
+            None if self.states is None else (self.states[places_BT] * real_BT[..., None]).astype(np.float32)
+        )
         return WordRows(words_BT, forms_BT, lengths_B, self.forms, states_BTD)
 
     def places(self, rows_B: Ints) -> tuple[Ints, npt.NDArray[np.bool_], Ints]:
