@@ -61,7 +61,7 @@ class Hashes(NamedTuple):
 
 
 def pack(texts: Sequence[str]) -> Packed:
-    """Put texts one after another as UTF-8; half a surrogate pair becomes a question mark."""
+    """Put texts one after another as UTF-8; a lone surrogate becomes a question mark."""
     pieces = [text.encode("utf-8", "replace") for text in texts]
     bounds = np.zeros(len(pieces) + 1, np.int64)
     np.cumsum([len(piece) for piece in pieces], out=bounds[1:])
@@ -185,7 +185,7 @@ def _tokens(data: Array, bounds: Array, characters: bool) -> Any:
                 at, spaced = at + 1, True
                 continue
             if characters:
-                if spaced and filled > out[text]:  # white space is one character, and none begins a text
+                if spaced and filled > out[text]:  # whitespace is one character, and none begins a text
                     found[filled] = _finish(_word_key(data, at, at))
                     filled += 1
                 end = at + 1
