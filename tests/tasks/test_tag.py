@@ -69,7 +69,7 @@ def test_bad_numbers_past_the_end_are_never_looked_at(sentences):
 
 
 def test_predictions_have_one_tag_and_confidence_a_word(sentences, capsys):
-    train(sentences).save("run")
+    train(sentences, "window").save("run")
     Path("new.txt").write_text("Ann visits New York .\n\nBob likes Oslo .\n")
     assert main.run(["predict", "run", "new.txt", "--json"]) == 0
     first, empty, last = (json.loads(line) for line in capsys.readouterr().out.splitlines())
