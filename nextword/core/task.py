@@ -11,7 +11,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from nextword.core.errors import ConfigError
 from nextword.core.events import Event, returned
@@ -262,6 +262,14 @@ class Division:
     samples: Sequence[tuple[str, str]] = ()  # some that are measured: as `predict` reads them, and the answer
 
 
+class Inspected(NamedTuple):
+    """Sentences that `inspect` looks at: words, and a tag for each word or a label for each text."""
+
+    words: Sequence[Sequence[str]] = ()
+    targets: Sequence[Any] = ()
+    are_own: bool = False  # the model itself predicted the targets
+
+
 @dataclass(frozen=True)
 class Scores:
     """What was measured of a run, and how it did on each example."""
@@ -427,6 +435,10 @@ class Task(Protocol):
     def shown(self, prediction: Prediction) -> str:
         """Return a prediction as a cell of a table shows it."""
         return prediction.text.strip()
+
+    def inspected(self, run: Any, text: str | None) -> Inspected | None:
+        """Return a text as `inspect` shows it to a network of words; None: the model has no words to show."""
+        return None
 
     def compared(self, minutes: float | None) -> Sequence[str]:
         """Return the models that `compare` takes where none is named; none: every family of the task."""

@@ -6,16 +6,18 @@ which words are looked at]
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from nextword.drawing.coloured import coloured
 from nextword.drawing.heat import Names, heat, thumbnails
 from nextword.drawing.page import Table
 from nextword.probe.result import Figure, ProbeResult
 from nextword.probe.selection import check_layer
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import Subject, TokenRow
+from nextword.probe.words import WordSubject
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _TOKENS = 40
@@ -26,10 +28,14 @@ class OfAttention:
     """What each token attends to."""
 
     about = "attention maps of every layer and head (--layer L --head N for one)"
-    needs = "Transformers"
+    needs = "Transformers and attention pooling"
 
     def fits(self, subject: Subject) -> bool:
-        """Accept networks whose blocks mix by attention."""
+        """Accept networks whose blocks mix by attention, or whose pooling does."""
+        if isinstance(subject, WordSubject):
+            from nextword.probe import maps  # needs torch
+
+            return maps.of_encoder(subject.network) is not None or maps.has_pooling(subject.network)
         if subject.kind != "transformer":
             return False
         from nextword.probe import maps  # needs torch
@@ -40,6 +46,8 @@ class OfAttention:
         """Draw all maps small, and one large: the one asked for, or the one that looks farthest."""
         from nextword.probe import maps  # needs torch
 
+        if isinstance(subject, WordSubject):
+            return _of_words(subject, settings)
         limit = min(settings.tokens or _TOKENS, subject.network.window)
         row = subject.row(limit)
         found = maps.attention(subject.network, row.ids_T)
@@ -58,10 +66,54 @@ class OfAttention:
         )  # fmt: skip
 
 
+def _of_words(subject: WordSubject, settings: ProbeSettings) -> ProbeResult:
+    """Draw the attention of a tagger's or classifier's encoder, or of its pooling, over one sentence."""
+    from nextword.probe import maps  # needs torch
+
+    row = _longest(subject, settings.tokens or _TOKENS)
+    slide = 'MAUSAM "Encoders"'
+    if maps.of_encoder(subject.network) is None:
+        weights_T = maps.pooled(subject.network, row.batch)
+        best = int(np.argmax(weights_T))
+        sentence = f"'{row.words[best]}' counts most for the label ({100 * weights_T[best]:.0f} %)."
+        title = f"How much each word counts: {subject.name}"
+        picture = coloured([f"{word} " for word in row.words], weights_T.tolist(), title, "share", (0.0, 1.0))
+        return ProbeResult(
+            "attention", subject.name, title, sentence, slide, {"weights_T": weights_T}, {"T": row.words},
+            (Figure(title, picture, "The weights sum to 1."),),
+        )  # fmt: skip
+    found = maps.encoded(subject.network, row.batch)
+    weights, facts = found.weights_LNTS, habits(found.weights_LNTS)
+    layer = check_layer(settings.layer, len(weights))
+    head = check_layer(settings.head, weights.shape[1], "head")
+    if layer < 0 or head < 0:
+        layer, head = _farthest(facts["distance"], layer, head)
+    labels = TokenRow(np.arange(len(row.words)), tuple(row.words))
+    return ProbeResult(
+        "attention", subject.name, f"What the words look at: {subject.name}", _sentence(facts, found.gap),
+        slide, {"weights_LNTS": weights, **facts}, {"T": row.words, "S": row.words},
+        (_all(weights), _one(weights[layer, head], labels, layer, head, is_causal=False), _table(facts)),
+    )  # fmt: skip
+
+
+def _longest(subject: WordSubject, tokens: int) -> OneSentence:
+    """Return the longest sentence, cut to this many words."""
+    words = max(subject.sentences(100 * tokens), key=len)[:tokens]
+    alone = WordSubject(subject.name, subject.model, subject.noun, [words], [""])
+    return OneSentence(words, next(alone.batches(tokens)))
+
+
+class OneSentence(NamedTuple):
+    """A sentence and its tensors."""
+
+    words: list[str]
+    batch: Any
+
+
 def habits(weights_LNTS: Array) -> dict[str, Array]:
     """Describe each head on average: how far it looks, how sharply, how much at nearby tokens."""
     T = weights_LNTS.shape[2]
-    back_TS = np.maximum(np.arange(T)[:, None] - np.arange(T), 0)
+    back_TS = np.abs(np.arange(T)[:, None] - np.arange(T))
     with np.errstate(divide="ignore", invalid="ignore"):
         surprise = np.where(weights_LNTS > 0, -weights_LNTS * np.log2(weights_LNTS), 0.0)
     later = weights_LNTS[:, :, 1:] if T > 1 else weights_LNTS
@@ -109,14 +161,15 @@ def _all(weights_LNTS: Array) -> Figure:
     )  # fmt: skip
 
 
-def _one(weights_TS: Array, row: TokenRow, layer: int, head: int) -> Figure:
-    seen = np.where(np.tri(len(weights_TS), dtype=bool), weights_TS, np.nan)
+def _one(weights_TS: Array, row: TokenRow, layer: int, head: int, is_causal: bool = True) -> Figure:
+    seen = np.where(np.tri(len(weights_TS), dtype=bool), weights_TS, np.nan) if is_causal else weights_TS
     title = f"Layer {layer + 1}, head {head + 1}: what each token looks at"
     return Figure(
         title,
         heat(seen, Names("token that looks", row.labels), Names("token that is looked at", row.labels), title,
              "share of the attention", (0.0, 1.0)),
-        "Each row sums to 1. A token sees itself and what stands before it; the rest is empty.",
+        "Each row sums to 1."
+        + (" A token sees itself and what stands before it; the rest is empty." if is_causal else ""),
     )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ class OfBeam:
 
     def fits(self, subject: Subject) -> bool:
         """Accept every model that gives probabilities."""
-        return is_probability(subject.model)
+        return isinstance(subject.model, LanguageModel) and is_probability(subject.model)
 
     def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
         """Search from the prompt, and draw what was kept."""

@@ -18,6 +18,8 @@ from nextword.probe import vectors
 from nextword.probe.result import Figure, ProbeResult
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import SPACE, Subject, joined
+from nextword.probe.words import WordSubject
+from nextword.probe.words import embeddings as words_as_vectors
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _TOKENS = 400
@@ -35,10 +37,14 @@ class Embeddings:
 
     def fits(self, subject: Subject) -> bool:
         """Accept networks that look tokens up in our matrix."""
-        return hasattr(getattr(subject.network, "embedding", None), "weight_VE")
+        return isinstance(subject, WordSubject) or hasattr(
+            getattr(subject.network, "embedding", None), "weight_VE"
+        )
 
     def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
         """Show the most frequent tokens of the text and their neighbours."""
+        if isinstance(subject, WordSubject):
+            return words_as_vectors(subject, settings)
         vectors_VE = as_numpy(subject.network.embedding.weight_VE, np.float64)[: subject.tokenizer.vocab_size]
         asked_Q = frequent(subject, settings.tokens or _TOKENS, settings.words)
         near_QK, cosine_QK = vectors.neighbours(vectors_VE, asked_Q, settings.neighbours, len(SPECIALS))

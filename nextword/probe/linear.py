@@ -20,6 +20,7 @@ from nextword.probe.result import Figure, ProbeResult, row_of
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import Subject
 from nextword.probe.units import Units, states
+from nextword.probe.words import WordSubject, probed
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _TOKENS = 2000
@@ -46,14 +47,37 @@ class Linear:
     """What a linear map finds in every layer."""
 
     about = "a linear probe per layer: what its activations predict, against the most common class"
-    needs = "recurrent networks and Transformers"
+    needs = "recurrent networks, Transformers, taggers and classifiers"
 
     def fits(self, subject: Subject) -> bool:
         """Accept networks with layers over the whole text."""
         return Units().fits(subject)
 
+    def _of_words(self, subject: WordSubject, settings: ProbeSettings) -> ProbeResult:
+        """Probe the tags or labels on every layer of a tagger or classifier."""
+        layers, classes = probed(subject, settings.tokens)
+        names, count = [name for name, _ in layers], len(layers[0][1])
+        unit = "words" if subject.is_by_word else "texts"
+        if count < _LEAST:
+            raise DataError(
+                f"there are {count} {unit}, of which a linear probe needs {_LEAST} or more; give more --text"
+            )
+        found = fit([x_ND for _, x_ND in layers], classes)
+        return ProbeResult(
+            "linear", subject.name, f"What a linear probe reads off each layer: {subject.name}",
+            f"{_sentence(found, names, count, unit)} These are {subject.source}.",
+            'IITD-2 "Multi-layer RNNs"',
+            {
+                "accuracy_FL": np.stack([each.accuracy_L for each in found]),
+                "majority_F": np.array([each.majority for each in found]),
+            },
+            {"F": [each.feature for each in found], "L": names}, (_picture(found, names, count, unit),),
+        )  # fmt: skip
+
     def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
         """Probe every feature of the text on every layer."""
+        if isinstance(subject, WordSubject):
+            return self._of_words(subject, settings)
         words, layers = states(subject, settings.tokens or _TOKENS)
         if len(words) < _LEAST:
             raise DataError(
@@ -124,7 +148,7 @@ class Ridge:
         return scaled
 
 
-def _sentence(found: list[Fitted], names: list[str], tokens: int) -> str:
+def _sentence(found: list[Fitted], names: list[str], tokens: int, unit: str = "tokens") -> str:
     summary = []
     for each in sorted(found, key=lambda each: float(each.removed[0] - each.removed.max()))[:3]:
         place = int(np.argmax(each.removed))
@@ -132,16 +156,16 @@ def _sentence(found: list[Fitted], names: list[str], tokens: int) -> str:
             f"'{each.feature}' is read best off {names[place]} "
             f"({100 * each.accuracy_L[place]:.0f} % right, the most common class {100 * each.majority:.0f} %)"
         )
-    rough = f" The text has only {tokens} tokens: the figures are rough." if tokens < 500 else ""
-    return f"What the layers add to the embeddings: {'; '.join(summary)}.{rough}"
+    rough = f" There are only {tokens} {unit}: the figures are rough." if tokens < 500 else ""
+    return f"What the layers add to the {names[0]}: {'; '.join(summary)}.{rough}"
 
 
-def _picture(found: list[Fitted], names: list[str], tokens: int) -> Figure:
+def _picture(found: list[Fitted], names: list[str], tokens: int, unit: str = "tokens") -> Figure:
     curves = [
         Series(each.feature, tuple((float(i), 100 * float(y)) for i, y in enumerate(each.removed)))
         for each in found
     ]
-    axis = Axis("layer, embeddings first", names=tuple((float(i), name) for i, name in enumerate(names)))
+    axis = Axis(f"layer, {names[0]} first", names=tuple((float(i), name) for i, name in enumerate(names)))
     rows = tuple(row_of(each.feature, [each.majority, *each.accuracy_L.tolist()]) for each in found)
     title = "What a linear probe reads off each layer"
     return Figure(
@@ -149,7 +173,7 @@ def _picture(found: list[Fitted], names: list[str], tokens: int) -> Figure:
         lines(curves, title, axis, Axis("errors of the most common class that are avoided, %", zero=True)),
         "100 is a probe that is always right, 0 one that does no better than the most common class. "
         "Trained on the first "
-        f"{100 - 100 * _HELD_OUT:.0f} % of {tokens:,} tokens, measured on the rest. The table has the "
+        f"{100 - 100 * _HELD_OUT:.0f} % of {tokens:,} {unit}, measured on the rest. The table has the "
         "share that is right.",
         Table(("feature", "commonest guess", *names), rows),
     )

@@ -20,6 +20,7 @@ from nextword.probe.result import Figure, ProbeResult
 from nextword.probe.selection import check_layer
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import Subject, TokenRow, joined
+from nextword.probe.words import WordSubject, followed
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _TOKENS = 1200
@@ -44,16 +45,20 @@ class Units:
     about = (
         "hidden units over the text: which one tracks quotes, lines, sentences (--layer L --unit U for one)"
     )
-    needs = "recurrent networks and Transformers"
+    needs = "recurrent networks, Transformers, taggers and classifiers"
 
     def fits(self, subject: Subject) -> bool:
         """Accept networks with layers over the whole text."""
-        return subject.kind in KINDS and subject.kind != "window"
+        return isinstance(subject, WordSubject) or (subject.kind in KINDS and subject.kind != "window")
 
     def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
         """Show the best unit of each feature, or the one asked for."""
-        words, layers = states(subject, settings.tokens or _TOKENS, cells=True)
-        tried = [best(name, values, layers) for name, values in features.numbers(words.pieces).items()]
+        if isinstance(subject, WordSubject):
+            words, layers, values_of = followed(subject, settings.tokens)
+        else:
+            words, layers = states(subject, settings.tokens or _TOKENS, cells=True)
+            values_of = features.numbers(words.pieces)
+        tried = [best(name, values, layers) for name, values in values_of.items()]
         found = sorted((each for each in tried if each is not None), key=lambda each: -abs(each.r))
         arrays = dict(layers)
         title = f"Hidden units over the text: {subject.name}"

@@ -32,7 +32,8 @@ def card(
 ) -> str:
     """Write the whole page."""
     task = settings.find_task()
-    numbers = summarize(metrics, f"valid_{task.deciding(vocabulary)}", task.higher)
+    found = summarize(metrics, f"valid_{task.deciding(vocabulary)}", task.higher)
+    numbers = {name.replace("tokens", task.unit): value for name, value in found.items()}
     data, made_with = facts.data, facts.versions.get("nextword", "")
     sizes = f"{data.bytes:,} bytes, {data.words:,} words"
     if task.unit == "tokens":

@@ -24,6 +24,7 @@ from nextword.core.task import (
     DEFAULT_OPTIONS,
     Choice,
     Division,
+    Inspected,
     Measurement,
     PredictOptions,
     Preparation,
@@ -33,7 +34,7 @@ from nextword.core.task import (
 from nextword.data.classes import ClassVocabulary, LabelledBatches, LabelledTexts
 from nextword.data.encode import DataFacts
 from nextword.data.labelled import Labelled, LabelledDataSettings, LabelledText, label_splitter
-from nextword.data.part import Part
+from nextword.data.part import Part, as_file
 from nextword.runs.settings import RunSettings, family_of
 from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun
@@ -157,7 +158,7 @@ class Classification(Task):
 
     def is_enough(self, settings: RunSettings, tokens: float, epoch: int, weights: int) -> bool:
         """Return whether most of the useful epochs can be made."""
-        return tokens >= sizes.LABELLED.share * cast(Any, settings.train).epochs * epoch
+        return tokens >= sizes.LABELLED.share * float(cast(Any, settings.train).epochs) * epoch
 
     def most_epochs(self, settings: RunSettings, steps: float) -> float:
         """Return the epochs of the family, or more where they are short: texts are few."""
@@ -305,6 +306,26 @@ class Classification(Task):
 
         data = cast(LabelledDataSettings, run.settings.data)
         return LabelPredictor(run.model, run.vocabulary, options, data, run.settings.name)
+
+    def inspected(self, run: Trained, text: str | None) -> Inspected | None:
+        """Read labelled texts (text TAB label), or lines of text, which the classifier labels itself."""
+        from nextword.models.classifier import NeuralClassifier
+
+        if not isinstance(run.model, NeuralClassifier):
+            return None
+        if text is None:
+            return Inspected()
+        vocabulary: ClassVocabulary = run.vocabulary
+        if "\t" in text or text.lstrip().startswith("{"):
+            with as_file(text, "jsonl" if text.lstrip().startswith("{") else "tsv") as path:
+                found = LabelledText([path], cast(LabelledDataSettings, run.settings.data)).read()
+            return Inspected(
+                [vocabulary.words_of(each.text) for each in found], [each.label for each in found]
+            )
+        lines = [line for line in text.split("\n") if line.strip()]
+        best_N = run.model.logits(lines).argmax(axis=1).tolist()
+        own = [vocabulary.labels[best] for best in best_N]
+        return Inspected([vocabulary.words_of(line) for line in lines], own, True)
 
     def divide(self, files: Sequence[str], valid: Sequence[str], settings: RunSettings) -> Division:
         """Measure the texts of ``valid``, or every fifth of each label of the files."""

@@ -98,7 +98,7 @@ class LabelledSizes:
     def batch(self, examples: float, most: int) -> int:
         """Choose the rows of a batch: small where there are few examples, so that an epoch has some steps."""
         rows = max(1, int(examples / self.batches))
-        return min(most, max(4, 2 ** (rows.bit_length() - 1)))
+        return min(most, max(4, 1 << (rows.bit_length() - 1)))
 
     def epochs(self, epochs: float, steps: float) -> float:
         """Return the epochs, of this many steps each, that are useful: the family's, or more if few."""

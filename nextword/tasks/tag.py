@@ -19,6 +19,7 @@ from nextword.core.task import (
     DEFAULT_OPTIONS,
     Choice,
     Division,
+    Inspected,
     Prediction,
     PredictOptions,
     Preparation,
@@ -28,7 +29,7 @@ from nextword.core.task import (
 from nextword.data import spans
 from nextword.data.conll import TagDataSettings, Tagged, TaggedText
 from nextword.data.encode import DataFacts
-from nextword.data.part import Part
+from nextword.data.part import Part, as_file
 from nextword.data.tagged import TaggedBatches, TaggedSentences, TagVocabulary
 from nextword.evaluation.tagging import TagCounts
 from nextword.models.training import NeuralTrainSettings
@@ -38,6 +39,7 @@ from nextword.store.writing import NewRun
 from nextword.tasks import sizes
 from nextword.tasks.vectors import GivenVectors, given_states, given_vectors
 from nextword.text.lexicon import Lexicon, LexiconSettings
+from nextword.text.splitter import split
 
 if TYPE_CHECKING:
     from nextword.runs.saved import Trained
@@ -148,7 +150,7 @@ class Tagging(Task):
 
     def is_enough(self, settings: RunSettings, tokens: float, epoch: int, weights: int) -> bool:
         """Return whether most of the useful epochs can be made."""
-        return tokens >= sizes.LABELLED.share * cast(Any, settings.train).epochs * epoch
+        return tokens >= sizes.LABELLED.share * float(cast(Any, settings.train).epochs) * epoch
 
     def most_epochs(self, settings: RunSettings, steps: float) -> float:
         """Return the epochs of the family, or more where they are short: sentences are few."""
@@ -273,6 +275,21 @@ class Tagging(Task):
         tokens = prediction.values["tokens"]
         return _sentence([token["text"] for token in tokens], [token["tag"] for token in tokens])
 
+    def inspected(self, run: Trained, text: str | None) -> Inspected:
+        """Read tagged sentences (word TAB tag, CoNLL-U), or lines of words, which the tagger tags itself."""
+        from nextword.tasks.taggers import TagPredictor
+
+        if text is None:
+            return Inspected()
+        if "\t" in text or text.lstrip().startswith("{"):
+            ending = "conllu" if text.split("\n\n")[0].strip().split("\n")[-1].count("\t") == 9 else "conll"
+            with as_file(text, "jsonl" if text.lstrip().startswith("{") else ending) as path:
+                found = TaggedText([path], cast(TagDataSettings, run.settings.data)).read()
+            return Inspected([each.words for each in found], [each.tags for each in found])
+        words = [split(line) for line in text.split("\n") if line.strip()]
+        made = TagPredictor(run.model, run.vocabulary).tag(words)
+        return Inspected(words, [[token["tag"] for token in each.values["tokens"]] for each in made], True)
+
     def compared(self, minutes: float | None) -> Sequence[str]:
         """Return one family of each kind."""
         return ("window", "convolution", "rnn", "gru", "lstm", "transformer")
@@ -329,7 +346,7 @@ def _sentence(words: Sequence[str], tags: Sequence[str]) -> str:
 
 def _row_length(settings: RunSettings) -> int:
     """Return how many words a row of ``train.batch`` stands for."""
-    return cast(Any, settings.train).length or cast(Any, settings.find_family()).row_length
+    return int(cast(Any, settings.train).length or cast(Any, settings.find_family()).row_length)
 
 
 def _held_out(sentences: list[Tagged], share: float) -> tuple[list[Tagged], list[Tagged]]:
