@@ -72,7 +72,7 @@ def right_tags(tagger: Tagger, sentences: Sequence[Sentence]) -> list[list[bool]
     for first in range(0, len(sentences), _ROWS):
         rows_B = np.arange(first, min(first + _ROWS, len(sentences)))
         tags_BT = crf.viterbi(chain_of(tagger, packed.take(rows_B)))[0].tolist()
-        for row, tags in zip(rows_B, tags_BT, strict=True):
+        for row, tags in zip(rows_B.tolist(), tags_BT, strict=True):
             names = [tagger.vocabulary.tags[tag] for tag in tags]
             found.append([name == tag for name, tag in zip(names, sentences[row].tags, strict=False)])
     return found

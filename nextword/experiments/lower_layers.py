@@ -95,7 +95,7 @@ def _measure(seeds: int, steps: int, sentences: int) -> Generator[Event, None, d
 
 
 def opinions(review: Sentence) -> Sentence:
-    """Return what the network reads and learns: from its adjective on, a clause is tagged with its opinion."""
+    """Return what the network reads and learns: from the adjective on, a clause has its opinion as tag."""
     words: list[str] = []
     tags: list[str] = []
     depends: list[str] = []

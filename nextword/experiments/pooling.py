@@ -123,7 +123,8 @@ def _measured(name: str, errors: dict[str, Floats], pooling: str, test: signific
 def _speeches() -> Task:
     """Return sentences of some presidents; the last speech of each is held out, so that no topic helps."""
     files = corpus_files(DEFAULT) or []
-    learned, held = [], []
+    learned: Pairs = []
+    held: Pairs = []
     for name in PRESIDENTS:
         own = [path for path in files if path.stem.split("-")[1] == name]
         for path in own:

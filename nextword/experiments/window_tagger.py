@@ -22,7 +22,7 @@ from nextword.experiments import fitting, grammar
 from nextword.experiments.finding import Judge, by_all
 from nextword.experiments.grammar import FARTHEST, MUSEUMS, PLACE
 from nextword.experiments.learners import accuracies, train_tagger
-from nextword.experiments.result import Chart, ExperimentResult, finish
+from nextword.experiments.result import Chart, ExperimentResult, cells, finish
 from nextword.experiments.small import Count, Floats, mean_and_spread
 from nextword.models.encoders.window import WindowEncoder
 from nextword.models.tagger import Tagger
@@ -183,7 +183,7 @@ def _of_words(apart: Steps, other: Steps) -> Table:
 
 def _of_tags(apart: Steps, other: Steps) -> Table:
     rows = tuple(
-        (tag, *(float(number) for each in (apart, other) for number in (each.scores_K[at], each.p_K[at])))
+        cells(tag, (apart.scores_K[at], apart.p_K[at], other.scores_K[at], other.p_K[at]))
         for at, tag in enumerate(apart.tags)
     )
     one, two = (" ".join(each.words) for each in (apart, other))
