@@ -102,7 +102,8 @@ class AutoregressiveTags(TagHead):
         return TagState(zero_BH, zero_BH, torch.full((len(features),), self.first, device=features.device))
 
     def _fed(self, features_BTD: Tensor, tags_BT: Tensor, feed: Feed) -> Tensor:
-        state, found = self.start(features_BTD[:, 0]), []
+        state = self.start(features_BTD[:, 0])
+        found: list[Tensor] = []
         for t in range(features_BTD.shape[1]):
             feature_BD = features_BTD[:, t]
             if t:
@@ -130,6 +131,7 @@ class AutoregressiveTags(TagHead):
         wide_BWTD = features_BTD[:, None].expand(B, W, T, -1)
         state = self.start(wide_BWTD[:, :, 0].reshape(B * W, -1))
         steps = []
+        tags_BW = torch.zeros(B, W, dtype=torch.int64, device=features_BTD.device)  # read from t = 1 on
         for t in range(T):
             feature_XD = wide_BWTD[:, :, t].reshape(B * W, -1)
             if t:

@@ -26,7 +26,7 @@ from nextword.core.task import (
     Scores,
     Task,
 )
-from nextword.data import spans
+from nextword.data import spans, untagged
 from nextword.data.conll import TagDataSettings, Tagged, TaggedText
 from nextword.data.encode import DataFacts
 from nextword.data.part import Part, as_file
@@ -39,7 +39,6 @@ from nextword.store.writing import NewRun
 from nextword.tasks import sizes
 from nextword.tasks.vectors import GivenVectors, given_states, given_vectors
 from nextword.text.lexicon import Lexicon, LexiconSettings
-from nextword.text.splitter import split
 
 if TYPE_CHECKING:
     from nextword.runs.saved import Trained
@@ -286,9 +285,9 @@ class Tagging(Task):
             with as_file(text, "jsonl" if text.lstrip().startswith("{") else ending) as path:
                 found = TaggedText([path], cast(TagDataSettings, run.settings.data)).read()
             return Inspected([each.words for each in found], [each.tags for each in found])
-        words = [split(line) for line in text.split("\n") if line.strip()]
-        made = TagPredictor(run.model, run.vocabulary).tag(words)
-        return Inspected(words, [[token["tag"] for token in each.values["tokens"]] for each in made], True)
+        lines = [untagged.of_text(line) for line in text.split("\n") if line.strip()]
+        made = TagPredictor(run.model, run.vocabulary).tag(lines)
+        return Inspected([each.words for each in lines], [[token["tag"] for token in each.values["tokens"]] for each in made], True)
 
     def compared(self, minutes: float | None) -> Sequence[str]:
         """Return one family of each kind."""

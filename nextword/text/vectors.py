@@ -39,7 +39,7 @@ class WordVectors:
     @property
     def size(self) -> int:
         """Return the size E of a vector."""
-        return self.vectors_NE.shape[1]
+        return int(self.vectors_NE.shape[1])
 
 
 def find_vectors(path: str | Path, words: Sequence[str], lower: bool = True, more: int = 0) -> WordVectors:
@@ -57,9 +57,9 @@ def find_vectors(path: str | Path, words: Sequence[str], lower: bool = True, mor
     size = 0
     for word, vector_E in read_vectors(path):
         size = len(vector_E)
-        at = exact.get(word)
-        if at is not None:
-            found.setdefault(at, vector_E)
+        place = exact.get(word)
+        if place is not None:
+            found.setdefault(place, vector_E)
         key = entry(word)
         for place in folded.get(key, ()):
             similar.setdefault(place, vector_E)
@@ -101,7 +101,7 @@ def read_vectors(path: str | Path) -> Iterator[tuple[str, Vector]]:
 
 def _opened(path: str | Path) -> IO[bytes]:
     if str(path).endswith(".gz"):
-        return io.BufferedReader(gzip.open(path))  # type: ignore[arg-type]
+        return io.BufferedReader(gzip.open(path))
     return open(path, "rb")
 
 

@@ -44,7 +44,7 @@ def test_what_fits_each_family(subject, name):
         ("eigenvalues", "ngram", "and 'counts' is an n-gram model; what fits it: surprise, evidence, beam"),
         ("eigenvalues", "mingru", "and 'mingru' is a MinGRU network; what fits it: gradients, depth, gates"),
         ("gates", "rnn", "and 'rnn' is an RNN network; what fits it: gradients, depth, eigenvalues"),
-        ("attention", "lstm", "is for Transformers and attention pooling, and 'lstm' is an LSTM network; what fits it: "),
+        ("attention", "lstm", "attention pooling, and 'lstm' is an LSTM network; what fits it: "),
         ("evidence", "gru", "count models and mixtures (ngram, unbounded, mixture), and 'gru' is a GRU"),
         ("alignment", "window", "for translation runs, and 'window' is a window network; what fits it: "),
     ],
