@@ -287,7 +287,8 @@ class Tagging(Task):
             return Inspected([each.words for each in found], [each.tags for each in found])
         lines = [untagged.of_text(line) for line in text.split("\n") if line.strip()]
         made = TagPredictor(run.model, run.vocabulary).tag(lines)
-        return Inspected([each.words for each in lines], [[token["tag"] for token in each.values["tokens"]] for each in made], True)
+        tags = [[token["tag"] for token in each.values["tokens"]] for each in made]
+        return Inspected([each.words for each in lines], tags, True)
 
     def compared(self, minutes: float | None) -> Sequence[str]:
         """Return one family of each kind."""

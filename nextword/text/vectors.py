@@ -57,13 +57,13 @@ def find_vectors(path: str | Path, words: Sequence[str], lower: bool = True, mor
     size = 0
     for word, vector_E in read_vectors(path):
         size = len(vector_E)
-        place = exact.get(word)
-        if place is not None:
-            found.setdefault(place, vector_E)
+        own = exact.get(word)
+        if own is not None:
+            found.setdefault(own, vector_E)
         key = entry(word)
         for place in folded.get(key, ()):
             similar.setdefault(place, vector_E)
-        if more and at is None and key not in folded and len(new) < more:
+        if more and own is None and key not in folded and len(new) < more:
             new.setdefault(key if lower else word, vector_E)
     chosen = similar | found
     rows = sorted(chosen)
