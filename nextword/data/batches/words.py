@@ -59,6 +59,8 @@ class Sentences:
         self.lengths_N = np.fromiter(map(len, sentences), np.int64, len(sentences))
         self.starts_N = np.cumsum(self.lengths_N) - self.lengths_N
         every = [word for words in sentences for word in words]
+        if not every:  # nothing but empty texts: one word that no row reads
+            every = [""]
         distinct = {word: at for at, word in enumerate(dict.fromkeys(every))}
         spellings = list(distinct)
         ids_F = lexicon.word_ids(spellings)
