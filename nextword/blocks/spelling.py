@@ -92,8 +92,11 @@ class CharacterCNN(nn.Module):
     def forward(self, letters: Letters) -> Tensor:
         """Return ``h_FH``: max over positions of tanh(W [e(i-1); e(i); e(i+1)] + b)."""
         x_FCE = F.pad(self.characters(letters), (0, 0, 1, 1))
-        h_FCH = self.filters(x_FCE.unfold(1, _KERNEL, 1).transpose(2, 3).flatten(2))
-        C = h_FCH.shape[1]
+        C = x_FCE.shape[1] - 2
+        parts = self.filters.weight.split(_CHARACTER, dim=1)  # one for each place: nothing is copied
+        h_FCH = F.linear(x_FCE[:, :C], parts[0], self.filters.bias)
+        for at, part_HE in enumerate(parts[1:], start=1):
+            h_FCH = h_FCH + F.linear(x_FCE[:, at : at + C], part_HE)
         pads_FC = torch.arange(C, device=h_FCH.device) >= letters.lengths_F[:, None]
         return torch.tanh(h_FCH.masked_fill(pads_FC[..., None], -torch.inf).max(dim=1).values)
 

@@ -191,6 +191,7 @@ class Preparation:
     vocabulary: Any = None  # that of a checkpoint, which is not made a second time
     seconds: float | None = None  # of the whole command: how much can be read
     whole: bool = False  # everything is read, whatever the time
+    known: Any = None  # the vocabulary of the run whose weights training starts from
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from nextword.data.tagged import TagVocabulary
 from nextword.models.encoders.encoder import make_encoder
 from nextword.models.saving import load_weights, save_weights
 from nextword.models.training import NeuralTrainSettings
-from nextword.models.words import WordInput, WordInputSettings, Words
+from nextword.models.words import Spelled, WordInput, WordInputSettings, Words
 from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun
 
@@ -121,6 +121,7 @@ class Tagger:
 
     def __init__(self, network: TaggerNetwork, vocabulary: TagVocabulary) -> None:
         self.network, self.vocabulary = network.eval(), vocabulary
+        self.spelled = Spelled(network.words.spelling)
 
     @property
     def parameters(self) -> int:

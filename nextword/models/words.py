@@ -19,8 +19,9 @@ from nextword.blocks.roles import Role, Roles
 from nextword.blocks.spelling import Letters
 from nextword.core.catalog import find
 from nextword.core.settings import Settings, Slot
+from nextword.data.batches.batch import Ints
 from nextword.data.batches.words import WordRows
-from nextword.text.lexicon import BUCKETS, UNKNOWN, Lexicon
+from nextword.text.lexicon import BUCKETS, UNKNOWN, Forms, Lexicon
 
 
 class WordInputSettings(Settings):
@@ -48,26 +49,56 @@ class Words(NamedTuple):
     lengths_B: Tensor
     letters: Letters
     states_BTD: Tensor | None = None
+    spelled_FH: Tensor | None = None  # what the spelling has made of the letters, where it is known
 
 
-def to_tensors(rows: WordRows, device: torch.device) -> Words:
-    """Turn a batch into tensors; forms that do not occur in it are left out."""
+def to_letters(forms: Forms, rows_F: Ints, device: torch.device) -> Letters:
+    """Turn some forms into tensors."""
+    lengths_F = forms.lengths_F[rows_F]
+    characters_FC = forms.characters_FC[rows_F, : int(lengths_F.max(initial=1))]
+    arrays = (characters_FC, lengths_F, forms.affixes_FA[rows_F])
+    return Letters(*(torch.from_numpy(array).to(device) for array in arrays))
+
+
+def to_tensors(rows: WordRows, device: torch.device, spelled: Spelled | None = None) -> Words:
+    """Turn a batch into tensors; forms that do not occur in it are left out, ``spelled`` knows many."""
     present_F, form_BT = np.unique(rows.forms_BT, return_inverse=True)
-    lengths_F = rows.forms.lengths_F[present_F]
-    characters_FC = rows.forms.characters_FC[present_F, : int(lengths_F.max(initial=1))]
-    letters = Letters(
-        *(
-            torch.from_numpy(array).to(device)
-            for array in (characters_FC, lengths_F, rows.forms.affixes_FA[present_F])
-        )
-    )
+    spelled_FH = None if spelled is None else spelled.vectors(rows.forms, present_F, device)
+    letters = to_letters(rows.forms, present_F if spelled is None else present_F[:0], device)
     return Words(
         torch.from_numpy(rows.words_BT).to(device),
         torch.from_numpy(form_BT.reshape(rows.forms_BT.shape)).to(device),
         torch.from_numpy(rows.lengths_B).to(device),
         letters,
         None if rows.states_BTD is None else torch.from_numpy(rows.states_BTD).to(device),
+        spelled_FH,
     )
+
+
+class Spelled:
+    """The vectors of forms that a trained network has read: each is read once in many batches."""
+
+    def __init__(self, spelling: nn.Module, most: int = 1 << 16) -> None:
+        self.spelling, self.most = spelling, most
+        self.places: dict[str, int] = {}
+        self.vectors_MH: Tensor | None = None
+
+    def vectors(self, forms: Forms, rows_F: Ints, device: torch.device) -> Tensor:
+        """Return ``h_FH`` of these rows of the forms; what is not there yet is read and kept."""
+        names = [forms.spellings[row] for row in rows_F.tolist()]
+        new = [at for at, name in enumerate(names) if name not in self.places]
+        if new and len(self.places) + len(new) > self.most:  # full: start over with this batch
+            self.places, self.vectors_MH, new = {}, None, list(range(len(names)))
+        if new or self.vectors_MH is None:
+            found_NH = self.spelling(to_letters(forms, rows_F[new], device))
+            old = [] if self.vectors_MH is None else [self.vectors_MH[: len(self.places)]]
+            if self.vectors_MH is None or len(self.places) + len(new) > len(self.vectors_MH):
+                spare_NH = found_NH.new_empty(len(self.places) + len(new), found_NH.shape[1])
+                self.vectors_MH = torch.cat([*old, found_NH, spare_NH])  # it grows by doubling
+            else:
+                self.vectors_MH[len(self.places) : len(self.places) + len(new)] = found_NH
+            self.places.update((names[at], place) for place, at in enumerate(new, start=len(self.places)))
+        return self.vectors_MH[[self.places[name] for name in names]]
 
 
 class WordInput(nn.Module):
@@ -114,7 +145,8 @@ class WordInput(nn.Module):
         if self.training and self.rare:
             is_dropped_BT = torch.rand(ids_BT.shape, device=ids_BT.device) < self.unknown_V[ids_BT]
             ids_BT = ids_BT.masked_fill(is_dropped_BT, UNKNOWN)
-        parts = [self.entries(ids_BT), self.spelling(words.letters)[words.form_BT]]
+        spelled_FH = self.spelling(words.letters) if words.spelled_FH is None else words.spelled_FH
+        parts = [self.entries(ids_BT), spelled_FH[words.form_BT]]
         if words.states_BTD is not None:
             parts.append(words.states_BTD)
         x_BTE = self.drop(torch.cat([part.float() for part in parts], dim=-1))

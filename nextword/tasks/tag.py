@@ -117,7 +117,7 @@ class Tagging(Task):
             measured = examples.valid.read()
         else:
             learned, measured = _held_out(learned, data.hold_out)
-        vocabulary: TagVocabulary = how.vocabulary or _vocabulary(learned, settings)
+        vocabulary: TagVocabulary = how.vocabulary or _vocabulary(learned, settings, how.known)
         settings, lexicon, vectors = yield from given_vectors(
             settings, vocabulary.lexicon, extend=how.vocabulary is None
         )
@@ -204,6 +204,17 @@ class Tagging(Task):
         from nextword.models.tagger import Tagger
 
         return Tagger(network, network.vocabulary)
+
+    def warm_start(
+        self, network: Any, settings: RunSettings, prepared: PreparedTags, start: Trained
+    ) -> Iterator[Event]:
+        """Copy the weights of another tagger; its vocabulary comes first in ours."""
+        from nextword.models.grown import start_from_smaller
+
+        place = str(start.folder.path if start.folder is not None else start.settings.name)
+        given = () if prepared.vectors is None else set(prepared.vectors.rows_N.tolist())
+        words, tags = start_from_smaller(network, start.model.network, place, given)
+        yield Note(f"starting from the weights of {place}; {words:,} words and {tags:,} tags are new to it")
 
     def fit(self, settings: RunSettings, prepared: PreparedTags, budget: Budget) -> Iterator[Event]:
         """Refuse: every family of taggers learns by steps."""
@@ -360,13 +371,13 @@ def _held_out(sentences: list[Tagged], share: float) -> tuple[list[Tagged], list
     )
 
 
-def _vocabulary(sentences: list[Tagged], settings: RunSettings) -> TagVocabulary:
-    """Collect the words and tags of the sentences."""
+def _vocabulary(sentences: list[Tagged], settings: RunSettings, known: TagVocabulary | None) -> TagVocabulary:
+    """Collect the words and tags of the sentences; those of ``known``, a run to start from, come first."""
     from collections import Counter
 
     data = cast(TagDataSettings, settings.data)
     counts = Counter(tag for each in sentences for tag in each.tags)
-    if len(counts) < 2:
+    if len(counts) < 2 and known is None:
         only = next(iter(counts))
         raise DataError(
             f"every word has the tag '{only}', so there is nothing to learn; choose another column with "
@@ -386,7 +397,16 @@ def _vocabulary(sentences: list[Tagged], settings: RunSettings) -> TagVocabulary
         raise DataError(str(error), where.path, where.line_of(error.word)) from error
     lexicon = Lexicon.of((each.words for each in sentences), cast(LexiconSettings, settings.text))
     tags = tuple(sorted(counts, key=lambda tag: (-counts[tag], tag)))
-    return TagVocabulary(lexicon, tags, scheme)
+    if known is None:
+        return TagVocabulary(lexicon, tags, scheme)
+    if scheme != known.scheme and any(tag != "O" for tag in tags):
+        raise DataError(
+            f"the tags have the scheme '{scheme}', and those of the run to start from '{known.scheme}'; "
+            "convert the tags, or train without --from",
+            sentences[0].path,
+        )
+    merged = known.lexicon.merged(lexicon)
+    return replace(known, lexicon=merged, tags=tuple(dict.fromkeys((*known.tags, *tags))))
 
 
 def _checked(sentences: list[Tagged], scheme: spans.Name, bio: str) -> tuple[list[Tagged], int]:

@@ -153,7 +153,7 @@ class HeldOutTags:
 @torch.inference_mode()
 def chain_of(tagger: Tagger, rows: WordRows) -> Chain:
     """Return the scores of tags for a batch."""
-    return tagger.network.chain(to_tensors(rows, device_of(tagger.network)))
+    return tagger.network.chain(to_tensors(rows, device_of(tagger.network), tagger.spelled))
 
 
 def by_length(lengths_N: Ints) -> Iterator[Ints]:

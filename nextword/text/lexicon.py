@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Self
 from zlib import crc32
 
@@ -44,6 +45,7 @@ class Forms:
     characters_FC: npt.NDArray[np.int64]
     lengths_F: npt.NDArray[np.int64]
     affixes_FA: npt.NDArray[np.int64]
+    spellings: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.lengths_F)
@@ -117,6 +119,14 @@ class Lexicon:
         new = [word for word in dict.fromkeys(words) if word not in self._word_ids]
         return replace(self, words=(*self.words, *new), counts=(*self.counts, *(0 for _ in new)))
 
+    def merged(self, other: Lexicon) -> Self:
+        """Return a lexicon with what both know; words and characters of this one keep their places."""
+        counts = Counter(dict(zip(self.words, self.counts, strict=True)))
+        counts.update(dict(zip(other.words, other.counts, strict=True)))
+        words = tuple(dict.fromkeys((*self.words, *other.words)))
+        characters = tuple(dict.fromkeys((*self.characters, *other.characters)))
+        return replace(self, words=words, counts=tuple(counts[word] for word in words), characters=characters)
+
     def forms(self, spellings: Sequence[str]) -> Forms:
         """Turn distinct spellings into arrays."""
         find = self._character_ids.get
@@ -128,7 +138,7 @@ class Lexicon:
         for row_C, row in zip(characters_FC, rows, strict=True):
             row_C[: len(row)] = row
         affixes_FA = np.array([affixes(spelling) for spelling in spellings], np.int64).reshape(-1, AFFIXES)
-        return Forms(characters_FC, lengths_F, affixes_FA)
+        return Forms(characters_FC, lengths_F, affixes_FA, tuple(spellings))
 
     def to_json(self) -> dict[str, Any]:
         """Return what a file holds."""
@@ -177,6 +187,7 @@ def shape(spelling: str) -> str:
     return "".join(signs)
 
 
+@lru_cache(maxsize=1 << 16)
 def affixes(spelling: str) -> list[int]:
     """Return the rows of the hashed table for prefixes and suffixes of 1 to 4 characters, and the shape."""
     low = spelling.lower()

@@ -18,6 +18,7 @@ from nextword.runs.settings import RunSettings, from_toml, plan
 from nextword.store.names import resolve
 from nextword.store.reading import ABOUT, open_run
 from nextword.system.signals import Stop
+from nextword.text.lexicon import LexiconSettings
 from nextword.training.budget.clock import Clock
 from nextword.training.budget.memory import check_memory
 from nextword.training.budget.plan import Plans
@@ -77,11 +78,11 @@ class Conditions:
 
     def preparation(self, scratch: Path | None = None) -> Preparation:
         """Return how examples are prepared; a resumed training run reads as much text as it did at first."""
+        known = None if self.start is None else self.start.vocabulary
         if self.checkpointer is None:
-            return Preparation(scratch, None, self.clock.seconds, self.whole)
-        return Preparation(
-            scratch, self.checkpointer.vocabulary(), self.checkpointer.reading_clock.seconds, self.whole
-        )
+            return Preparation(scratch, None, self.clock.seconds, self.whole, known)
+        seconds = self.checkpointer.reading_clock.seconds
+        return Preparation(scratch, self.checkpointer.vocabulary(), seconds, self.whole, known)
 
 
 def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
@@ -95,8 +96,9 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
     source = None if order.source is None else _settings_from(order.source)
     if source is not None and order.recipe is None and model is None:
         model = source.family
+    task = order.task or (None if source is None else source.task)
     if order.recipe is None and (model or "auto").lower() == "auto":
-        choice = cast(Task, catalog.find("task", order.task or "lm")).choose(sets, order.minutes)
+        choice = cast(Task, catalog.find("task", task or "lm")).choose(sets, order.minutes)
         sets = {**choice.sets, **sets}
         model, notes = choice.model, [Note(f"auto chose the model '{choice.model}': {choice.why}")]
     settings = plan(
@@ -105,7 +107,7 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
         tokenizer=order.tokenizer,
         seed=order.seed,
         sets=sets,
-        task=order.task,
+        task=task,
         base=None if source is None else lambda family: _base(source, family, order),
     )
     _check_device(order.device, settings)
@@ -137,8 +139,15 @@ def _base(source: RunSettings, family: str, order: Order) -> dict[str, Any]:
             f"--from '{order.source}' is a {source.family}, and a {family} cannot start from its weights; "
             f"leave out --model, or use --model {source.family}"
         )
+    if order.task is not None and catalog.spelled("task", order.task) != source.task:
+        raise ConfigError(
+            f"--from '{order.source}' is a {source.find_task().noun}, and the task is '{order.task}'; leave "
+            "out --task, or start from another run"
+        )
     base = {f"model.{name}": value for name, value in source.model.model_dump().items()}
-    if order.source is not None and order.tokenizer is None:
+    if isinstance(source.groups.get("text"), LexiconSettings):
+        base |= {f"text.{name}": value for name, value in source.text.model_dump().items()}
+    elif order.source is not None and order.tokenizer is None:
         base["text.tokenizer"] = os.fspath(resolve(order.source))
     return base
 

@@ -13,7 +13,7 @@ from nextword.blocks import crf
 from nextword.cli import main
 from nextword.core import catalog
 from nextword.data.batches.words import Sentences
-from nextword.models.words import to_tensors
+from nextword.models.words import Spelled, to_tensors
 from nextword.tasks.taggers import chain_of
 
 SMALL = {"model.hidden": 16, "model.embedding": 16, "model.spelling_width": 16, "train.precision": "fp32"}
@@ -28,9 +28,9 @@ def sentences(tmp_path, monkeypatch):
     return "train.conll"
 
 
-def train(sentences, model="lstm", steps=40, **sets):
+def train(sentences, model="lstm", steps=40, out=None, **sets):
     given = SMALL | {"train.steps": steps} | {key.replace("__", "."): value for key, value in sets.items()}
-    return nextword.train(sentences, task="tag", model=model, set=given)
+    return nextword.train(sentences, task="tag", model=model, set=given, out=out)
 
 
 @pytest.mark.parametrize("model", catalog.names("tagger"))
@@ -191,3 +191,51 @@ def test_a_wrong_size_of_vectors_is_refused(sentences, capsys):
     command = ["train", sentences, "--task", "tag", "--out", "run", "--set", "model.vectors=v.txt"]
     assert main.run([*command, "--set", "model.embedding=8"]) == 1
     assert "'model.embedding' is 8, but the vectors of v.txt have 3 numbers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("head", catalog.names("tag_head"))
+def test_a_tagger_starts_from_another_and_keeps_what_it_knew(head, sentences, capsys):
+    first = train(sentences, model__head=head, model__spelling="affixes+cnn", out="first")
+    Path("new.conll").write_text("Zoë\tB-animal\nsees\tO\nQatar\tB-place\n\n" * 12)
+    small = {"train.steps": 1, "train.rate": 1e-6, "train.precision": "fp32"}
+    second = nextword.train("new.conll", task="tag", source="first", set=small)
+    assert (
+        second.trained.vocabulary.tags[: len(first.trained.vocabulary.tags)] == first.trained.vocabulary.tags
+    )
+    assert "B-animal" in second.trained.vocabulary.tags
+    assert second.trained.vocabulary.lexicon.is_known("Qatar")
+    text = ["Ann visits New York ."]
+    before, after = (
+        [token["tag"] for token in run.predict(text)[0].values["tokens"]] for run in (first, second)
+    )
+    assert before == after
+    table_VE = second.model.network.words.table_VE
+    row = int(second.trained.vocabulary.lexicon.word_ids(["Qatar"])[0])
+    assert torch.allclose(table_VE[row], table_VE[0], atol=1e-4)  # it starts as the unknown word
+
+
+def test_what_a_tagger_cannot_start_from_is_said_in_one_sentence(sentences, capsys):
+    train(sentences, steps=1, out="first")
+    start = ["train", sentences, "--from", "first", "--out", "run"]
+    for more, message in (
+        (["--set", "model.hidden=20"], "first does not fit: 'encoder.layers"),
+        (["--task", "classify"], "--from 'first' is a tagger, and the task is 'classify'"),
+        (["--model", "gru"], "--from 'first' is a lstm, and a gru cannot start from its weights"),
+    ):
+        assert main.run([*start, *more]) == 1
+        assert message in capsys.readouterr().err
+    Path("pos.conll").write_text("Ann\tNOUN\nruns\tVERB\n\n" * 5)
+    assert main.run(["train", "pos.conll", "--from", "first", "--out", "run"]) == 1
+    assert "pos.conll: the tags have the scheme 'none'" in capsys.readouterr().err
+
+
+def test_a_form_that_was_read_before_gives_the_same_tags_whatever_is_kept(sentences):
+    run = train(sentences, steps=5, model__spelling="affixes+cnn").trained
+    texts = [["Ann", "sees", "Rome"], ["Zoe", "sees", "Ann"], ["Bob", "leaves", "Oslo", "."]]
+    rows = [Sentences([words], run.vocabulary.lexicon).take(np.arange(1)) for words in texts]
+    plain = [run.model.network.chain(to_tensors(each, torch.device("cpu"))).emissions_BTK for each in rows]
+    for most in (100, 4, 3):  # all are kept, or the memory is emptied on the way
+        run.model.spelled = Spelled(run.model.network.words.spelling, most)
+        for each, expected in zip(rows * 2, plain * 2, strict=True):
+            assert torch.allclose(chain_of(run.model, each).emissions_BTK, expected, atol=1e-5)
+        assert len(run.model.spelled.places) <= max(most, 4)
