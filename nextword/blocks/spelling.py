@@ -93,7 +93,7 @@ class CharacterCNN(nn.Module):
         """Return ``h_FH``: max over positions of tanh(W [e(i-1); e(i); e(i+1)] + b)."""
         x_FCE = F.pad(self.characters(letters), (0, 0, 1, 1))
         C = x_FCE.shape[1] - 2
-        parts = self.filters.weight.split(_CHARACTER, dim=1)  # one for each place: nothing is copied
+        parts = torch.split(self.filters.weight, _CHARACTER, dim=1)  # one for each place: nothing is copied
         h_FCH = F.linear(x_FCE[:, :C], parts[0], self.filters.bias)
         for at, part_HE in enumerate(parts[1:], start=1):
             h_FCH = h_FCH + F.linear(x_FCE[:, at : at + C], part_HE)
