@@ -130,12 +130,11 @@ class AutoregressiveTags(TagHead):
         stay_K[0] = 0.0  # a row that has ended goes on with nothing
         wide_BWTD = features_BTD[:, None].expand(B, W, T, -1)
         state = self.start(wide_BWTD[:, :, 0].reshape(B * W, -1))
-        steps = []
-        tags_BW = torch.zeros(B, W, dtype=torch.int64, device=features_BTD.device)  # read from t = 1 on
+        steps: list[tuple[Tensor, Tensor, Tensor]] = []
         for t in range(T):
             feature_XD = wide_BWTD[:, :, t].reshape(B * W, -1)
-            if t:
-                state = self.read(feature_XD, tags_BW.flatten(), state)
+            if steps:
+                state = self.read(feature_XD, steps[-1][2].flatten(), state)
             is_last_X = (lengths_B == t + 1).repeat_interleave(W)
             logp_BWK = self.log_probs(feature_XD, state, is_last_X).view(B, W, K)
             gain_BWK = torch.where((t < lengths_B)[:, None, None], logp_BWK, stay_K)

@@ -104,8 +104,8 @@ class TagReader:
     def reorder(self, state: TagsRead, rows_B: Array) -> TagsRead:
         """Keep these rows."""
         rows_B = torch.as_tensor(rows_B, device=state.read_B.device)
-        sentence = Sentence(*(each[rows_B] for each in state.sentence))
-        inner = TagState(*(each[rows_B] for each in state.inner))
+        sentence = Sentence(*(part[rows_B] for part in state.sentence))
+        inner = TagState(*(part[rows_B] for part in state.inner))
         return TagsRead(sentence, state.read_B[rows_B], inner)
 
     def rows(self, state: TagsRead) -> int:

@@ -43,7 +43,7 @@ class WordVectors:
 
 
 def find_vectors(path: str | Path, words: Sequence[str], lower: bool = True, more: int = 0) -> WordVectors:
-    """Read the vectors of words from a file; ``more``: of so many words besides, in the order of the file.
+    """Read the vectors of words from a file; ``more``: for this many words besides, in the order of the file.
 
     A word that the file does not have takes the vector of the first that differs in case or digits only.
     """
@@ -183,7 +183,7 @@ def _binary(file: IO[bytes], path: str | Path) -> Iterator[tuple[str, Vector]]:
 
 
 def told(found: WordVectors, total: int, path: str) -> str:
-    """Return a sentence about how many of so many words have vectors."""
+    """Return a sentence about how many of the words have vectors."""
     share = len(found.rows_N) / max(1, total)
     other = len(found.rows_N) - found.exact
     case = f", {other:,} of them in another case" if other else ""

@@ -1,0 +1,28 @@
+"""Taggers and classifiers against their peers, in turns; each row is a file of ``support``.
+
+    python benchmarks/tasks.py [--only tagging] [--flair PYTHON] [--rounds 5] [--steps 20] [--threads 1]
+
+--flair: the Python of an environment of its own: ``pip install flair 'transformers<5' torch==2.13.0``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+ROWS = ("tagging",)
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", default=",".join(ROWS))
+    parser.add_argument("--flair", default="")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--sentences", type=int, default=4000)
+    parser.add_argument("--predicted", type=int, default=1000)
+    parser.add_argument("--threads", type=int, default=1)
+    args = parser.parse_args()
+    for name in args.only.split(","):
+        importlib.import_module(f"support.{name}").run(args)
