@@ -27,7 +27,7 @@ from nextword.models.calibration import Calibration
 from nextword.models.selection import Examples, LabelledData, Logits, fit_best
 from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun
-from nextword.text.hashing import Hashes, buckets, features
+from nextword.text.hashing import Hashes, about_distinct, buckets, features
 
 _FACTS, _VECTORS, _WEIGHTS, _BIAS = "linear.json", "features.npy", "labels.npy", "bias.npy"
 _CHUNK = 4096  # texts that are classified at once
@@ -251,7 +251,7 @@ def learn(
 
 def _size(hashes: Hashes, width: int) -> int:
     """Return how many buckets there are: at least two for each feature, as far as memory allows."""
-    distinct = max(1, len(np.unique(hashes.values)))
+    distinct = max(1, about_distinct(hashes))
     most = max(_FIRST_BUCKETS, min(_LAST_BUCKETS, (_MOST // width).bit_length() - 1))
     return int(1 << min(most, max(_FIRST_BUCKETS, (2 * distinct - 1).bit_length())))
 

@@ -67,11 +67,16 @@ def learn_weights(
         for k in range(labels_K):
             bias_K[k] += 0.1 * rate * error_K[k]
             error_K[k] *= rate * x
-        for at in range(begin, stop):
-            feature = ids[at]
-            for k in range(labels_K):
-                step = error_K[k] * steps_FK[feature, k] if scaled else error_K[k]
-                weights_FK[feature, k] += step
+        if scaled:
+            for at in range(begin, stop):
+                feature = ids[at]
+                for k in range(labels_K):
+                    weights_FK[feature, k] += error_K[k] * steps_FK[feature, k]
+        else:
+            for at in range(begin, stop):
+                feature = ids[at]
+                for k in range(labels_K):
+                    weights_FK[feature, k] += error_K[k]
 
 
 @njit(cache=True, nogil=True)

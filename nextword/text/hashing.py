@@ -85,6 +85,28 @@ def buckets(hashes: Hashes, size: int) -> Hashes:
     return Hashes(*_buckets(hashes.values, hashes.bounds, size))
 
 
+def about_distinct(hashes: Hashes) -> int:
+    """Return about how many different hashes there are.
+
+    Linear counting (Whang et al. 1990): of m places, as many stay empty as chance leaves.
+    """
+    places = 1 << max(16, len(hashes.values).bit_length())
+    empty = places - int(_filled(hashes.values, places))
+    return round(-places * float(np.log(max(1, empty) / places)))
+
+
+@njit(cache=True, nogil=True)
+def _filled(values: Array, places: int) -> int:
+    """Return how many of the places some hash falls into."""
+    is_filled = np.zeros(places, np.bool_)
+    mask, filled = _U(places - 1), 0
+    for value in values:
+        if not is_filled[value & mask]:
+            is_filled[value & mask] = True
+            filled += 1
+    return filled
+
+
 @njit(cache=True, nogil=True)
 def _finish(key: Any) -> Any:
     """Mix the bits, so that the low ones alone tell features apart."""

@@ -2,6 +2,7 @@
 
 import hashed_features as plain
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,3 +54,10 @@ def test_case_and_spaces_do_not_matter_but_order_does():
     assert np.array_equal(*of_each(same))
     one, two = of_each(hashing.features(["a b", "b a"], 2, 0, 0))
     assert sorted(one) != sorted(two)
+
+
+def test_the_number_of_different_features_is_about_right():
+    texts = [f"word{number % 3000} and word{number * 7 % 5000}" for number in range(20_000)]
+    hashes = hashing.features(texts, 2, 2, 4)
+    assert hashing.about_distinct(hashes) == pytest.approx(len(np.unique(hashes.values)), rel=0.02)
+    assert hashing.about_distinct(hashing.features([""], 2, 0, 0)) == 0
