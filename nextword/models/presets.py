@@ -86,6 +86,9 @@ def _size(name: str, slot: str) -> Preset:
 
 def _unknown(name: str, slot: str) -> str:
     """Return the message for a model that does not exist: the nearest, the families, and where sizes are."""
+    if slot != "model" and name in names():
+        allowed = ", ".join(["auto", *catalog.names(slot)])
+        return f"'{name}' is a model for another task; models of this one: {allowed}"
     guess = catalog.nearest(name, ["auto", *names(slot)])
     hint = f"did you mean '{guess}'? " if guess else ""
     families = ", ".join(["auto", *catalog.names(slot)])

@@ -36,7 +36,7 @@ def labelled_texts(count: int = 80, seed: int = 0) -> str:
     return "".join(rows)
 
 
-def several_labels(count: int = 90) -> str:
+def several_labels(count: int = 160) -> str:
     """Return ``text TAB labels``, separated by commas."""
     rows = []
     for at in range(count):

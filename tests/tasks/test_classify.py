@@ -35,7 +35,7 @@ def train(texts, model="lstm", steps=40, **sets):
 
 @pytest.mark.parametrize("model", NEURAL)
 def test_every_neural_family_learns(model, texts):
-    report = train(texts, model).evaluate("test.tsv")
+    report = train(texts, model, steps=100).evaluate("test.tsv")
     assert report.accuracy > 0.9
     assert report.roc_area > 0.9
 
@@ -121,7 +121,7 @@ def test_predictions_are_probabilities(texts, capsys):
 
 
 def test_several_labels_have_thresholds(texts):
-    run = train("several.tsv", steps=120)
+    run = train("several.tsv", steps=200)
     report = run.evaluate("several.tsv")
     assert report.several
     assert report.micro_f1 > 0.9

@@ -1,7 +1,7 @@
 """Recurrent encoders: stacked layers that read from both ends.
 
-"Bidirectional RNNs", "Multi-layer RNNs" [IITD-2]; Schuster & Paliwal 1997. A bidirectional network is no
-language model, but for a sentence that is there as a whole it sees what comes after a word, too.
+"Bidirectional RNNs", "Multi-layer RNNs" [IITD-2]; Schuster & Paliwal 1997. A bidirectional network
+cannot be a language model, but for a sentence that is there as a whole it sees what comes after a word, too.
 """
 
 from __future__ import annotations
