@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nextword.blocks.cache import KeysValues, Reading, Source, real_slots
+from nextword.blocks.cache import KeysValues, Memory, Reading, real_slots
 from nextword.blocks.positions import NoPosition
 from nextword.blocks.rms import rms_norm
 from nextword.blocks.roles import Role, Roles
@@ -113,7 +113,7 @@ class Attention(Heads):
         self.from_x = nn.Linear(shape.width, (shape.heads + 2 * shape.kv_heads) * self.head_size, shape.bias)
         self.out = nn.Linear(shape.heads * self.head_size, shape.width, shape.bias)
 
-    def start(self, batch: int, source: Source | None = None) -> KeysValues:
+    def start(self, batch: int, source: Memory | None = None) -> KeysValues:
         """Return an empty cache of keys and values."""
         none_BNSK = self.from_x.weight.new_zeros(batch, self.kv_heads, 0, self.head_size)
         return KeysValues(none_BNSK, none_BNSK)
@@ -185,7 +185,7 @@ class CrossAttention(Heads):
         self.from_source = nn.Linear(width, 2 * shape.kv_heads * self.head_size, shape.bias)
         self.out = nn.Linear(shape.heads * self.head_size, shape.width, shape.bias)
 
-    def start(self, batch: int, source: Source | None = None) -> SourceKeys:
+    def start(self, batch: int, source: Memory | None = None) -> SourceKeys:
         """Return keys and values of the whole source; raise an error without a source."""
         if source is None:
             raise ConfigError(

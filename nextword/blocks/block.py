@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from nextword.blocks.cache import Reading, Source
+from nextword.blocks.cache import Memory, Reading
 from nextword.blocks.positions import NoPosition
 from nextword.blocks.shape import Shape
 from nextword.core.catalog import find
@@ -65,7 +65,7 @@ class Layer(nn.Module):
     It is built from the shape of its layer, which knows the index, and the positions of the stack.
     """
 
-    def start(self, batch: int, source: Source | None = None) -> State:
+    def start(self, batch: int, source: Memory | None = None) -> State:
         """Return the state before any token; ``source``: what cross-attention attends to."""
         raise NotImplementedError
 
@@ -93,7 +93,7 @@ class Block(Layer):
         self.mixer = find("mixer", shape.mixer)(shape, position)
         self.ffn = find("ffn", shape.ffn)(shape)
 
-    def start(self, batch: int, source: Source | None = None) -> State:
+    def start(self, batch: int, source: Memory | None = None) -> State:
         """Return the state of the mixer before any token."""
         return self.mixer.start(batch, source)
 

@@ -23,7 +23,7 @@ class KeysValues(NamedTuple):
     values_BNSK: Tensor
 
 
-class Source(NamedTuple):
+class Memory(NamedTuple):
     """An encoder's output, for cross-attention: a feature for each position, and how many are real."""
 
     features_BSD: Tensor

@@ -14,7 +14,7 @@ from typing import cast
 from torch import Tensor, nn
 
 from nextword.blocks.block import Layer, make_norm
-from nextword.blocks.cache import Reading, Source
+from nextword.blocks.cache import Memory, Reading
 from nextword.blocks.positions import NoPosition
 from nextword.blocks.shape import Shape
 from nextword.core.catalog import find
@@ -48,7 +48,7 @@ class Stack(nn.Module):
         """Return the stream and the `Reading` for the application at this place (from 0)."""
         return stream, reading
 
-    def start(self, batch: int, source: Source | None = None) -> tuple[State, ...]:
+    def start(self, batch: int, source: Memory | None = None) -> tuple[State, ...]:
         """Return the states before any token, one for every application."""
         return tuple(layer.start(batch, source) for layer in self.applied())
 

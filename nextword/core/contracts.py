@@ -4,7 +4,7 @@ A token goes in, a distribution over the next token and a new state come out. A 
 tokens, an RNN's h, an LSTM's (h, c) and a Transformer's cache are all such a state.
 [IITD-1 "Language Modelling", XMU "Recap: next token prediction and auto-regressive models"]
 
-Letters: B batch, T position, V vocabulary. A name ends in its shape: ``logp_BV``.
+Letters: B batch, T position, S source position, V vocabulary. A name ends in its shape: ``logp_BV``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from nextword.core.errors import ConfigError
 
@@ -36,6 +36,13 @@ def never_next(closed: bool) -> tuple[int, ...]:
     return (START, UNKNOWN) if closed else (START,)
 
 
+class Source(NamedTuple):
+    """What an encoder reads, one row for each row of a batch: ids, and how many of them are real."""
+
+    ids_BS: Array
+    lengths_B: Array
+
+
 @runtime_checkable
 class LanguageModel(Protocol):
     """What every family implements; decoders, metrics, servers and plots rely on nothing else.
@@ -46,7 +53,7 @@ class LanguageModel(Protocol):
 
     vocab_size: int
 
-    def start(self, batch: int, source: Any = None, begin: bool = True) -> State:
+    def start(self, batch: int, source: Source | None = None, begin: bool = True) -> State:
         """Return a state that has read START (``begin=False``: nothing) in every row.
 
         ``source``: what an encoder reads, one for each row; a model without an encoder calls `refuse_source`.
@@ -91,6 +98,18 @@ def refuse_source(source: Any) -> None:
         raise ConfigError(
             "a source was given to a language model, which reads none; leave it out, or use a translation run"
         )
+
+
+@runtime_checkable
+class Aligner(Protocol):
+    """A model that attends to a source and tells where it looked."""
+
+    def attention(self, state: State) -> Array:
+        """Return ``weights_BS``: how much the last token read looked at each source position.
+
+        Right after `start` it is what the first prediction looks at. A row sums to 1 over its real positions.
+        """
+        ...
 
 
 @runtime_checkable

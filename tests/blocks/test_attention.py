@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nextword.blocks.attention import Attention, CrossAttention
-from nextword.blocks.cache import Reading, Source
+from nextword.blocks.cache import Memory, Reading
 from nextword.blocks.positions import ALiBi, NoPosition, Rotary
 from nextword.blocks.shape import Shape
 from nextword.blocks.states import join_rows, take_rows
@@ -76,8 +76,8 @@ def test_a_later_token_matters_only_without_causality():
         assert torch.equal(before, after) is shape.causal
 
 
-def source(lengths: list[int], width: int = 6) -> Source:
-    return Source(torch.randn(len(lengths), max(lengths), width), torch.tensor(lengths))
+def source(lengths: list[int], width: int = 6) -> Memory:
+    return Memory(torch.randn(len(lengths), max(lengths), width), torch.tensor(lengths))
 
 
 def test_cross_attention_looks_at_the_real_part_of_its_source():

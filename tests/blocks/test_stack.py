@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from nextword.blocks.block import Block
-from nextword.blocks.cache import Reading, Source
+from nextword.blocks.cache import Memory, Reading
 from nextword.blocks.feedforward import ReLU2, SwiGLU
 from nextword.blocks.joins import Join
 from nextword.blocks.positions import NoPosition
@@ -79,7 +79,7 @@ class Decoder(Block):
         self.around_cross = catalog.find("norm_place", shape.norm_place)(shape)
         self.cross = catalog.find("cross", "attention")(shape, position)
 
-    def start(self, batch: int, source: Source | None = None) -> Any:
+    def start(self, batch: int, source: Memory | None = None) -> Any:
         return super().start(batch), self.cross.start(batch, source)
 
     def forward(self, stream: Tensor, state: Any, reading: Reading, skip: int = 0) -> Any:
@@ -170,7 +170,7 @@ def test_pooling_gives_a_reading_of_another_resolution_and_padding_changes_nothi
 def test_a_layer_that_looks_at_a_source_keeps_it_in_its_state():
     shape = Shape(16, L, 2, 2, 8, 32, 12, block="decoder")
     stack = Stack(shape, NoPosition(shape)).eval()
-    source = Source(torch.randn(2, 6, 16), torch.tensor([6, 2]))
+    source = Memory(torch.randn(2, 6, 16), torch.tensor([6, 2]))
     x_BTD = torch.randn(2, 5, 16)
     at_once, _ = stack(x_BTD, stack.start(2, source), Reading([0, 0], [5, 5], 5, 12, torch.device("cpu")))
     states = stack.start(2, source)
@@ -178,7 +178,7 @@ def test_a_layer_that_looks_at_a_source_keeps_it_in_its_state():
         reading = Reading([t, t], [1, 1], 1, 12, torch.device("cpu"))
         y_BTD, states = stack(x_BTD[:, t : t + 1], states, reading)
         torch.testing.assert_close(y_BTD[:, 0], at_once[:, t], atol=1e-5, rtol=1e-4)
-    shorter = Source(source.features_BSD[:, :4], source.lengths_B.clamp(max=4))
+    shorter = Memory(source.features_BSD[:, :4], source.lengths_B.clamp(max=4))
     other, _ = stack(x_BTD, stack.start(2, shorter), Reading([0, 0], [5, 5], 5, 12, torch.device("cpu")))
     assert not torch.allclose(other[0], at_once[0])
     torch.testing.assert_close(other[1], at_once[1])
