@@ -1,12 +1,14 @@
 """Eigenvalues of the recurrent matrix, and how its powers grow or decay.
 
 [XMU "The gradient may be a trouble maker": eigenvalues above 1 explode, below 1 vanish]. What matters is |λ|,
-and a matrix that is not normal can still grow at first: ||W^k|| is drawn beside |λ|^k.
+and a matrix that is not normal can still grow at first: ||W^k|| is drawn beside |λ|^k. An encoder that
+reads from both ends has matrices in each direction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from nextword.probe.result import Figure, ProbeResult
 from nextword.probe.selection import check_layer
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import Subject
+from nextword.probe.words import WordSubject
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _POWERS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 63, 80, 100)
@@ -34,39 +37,74 @@ class Eigenvalues:
     needs = "recurrent networks with a matrix from state to state (rnn, lstm, gru, gru-torch)"
 
     def fits(self, subject: Subject) -> bool:
-        """Accept recurrent networks with such a matrix, which a minGRU lacks."""
-        if subject.kind != "recurrent":
+        """Accept recurrent networks and encoders with such a matrix, which a minGRU lacks."""
+        if not isinstance(subject, WordSubject) and subject.kind != "recurrent":
             return False
-        from nextword.probe import matrices  # needs torch
-
-        return bool(matrices.weights_of(subject.network.layers[0]))
+        return any(view.weights for view in _views(subject, 0, 0))
 
     def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
         """Show the matrices of one layer (the first, if none is named), and its steps along the text."""
-        from nextword.probe import matrices  # needs torch
-
-        network = subject.network
-        layer = max(0, check_layer(settings.layer, len(network.layers)))
-        weights = matrices.weights_of(network.layers[layer])
-        found = {name: np.linalg.eigvals(weight) for name, weight in weights.items()}
+        layer = max(0, check_layer(settings.layer, subject.layers))
         powers = [k for k in _POWERS if k <= settings.powers]
-        first = next(iter(weights))
-        growth = powers_of(weights[first], powers)
-        arrays = {f"λ {name}": values for name, values in found.items()} | {"norm_K": growth}
-        parts = [_spectrum(found, layer), _grown(first, found[first], powers, growth)]
-        parts.append(_beyond(first, found[first], powers, growth))
-        size = network.layers[layer].hidden * network.layers[layer].parts
-        if size <= matrices.LARGEST:
-            row = subject.row(settings.tokens or _TOKENS)
-            arrays["products_K"] = products(matrices.jacobians(network, row.ids_T, layer))
-            parts.append(_along(arrays["products_K"], found[first]))
-        title = f"Eigenvalues of layer {layer + 1}: {subject.name}"
+        arrays: dict[str, Array] = {}
+        parts: list[Figure] = []
+        sentences = []
+        for view in _views(subject, layer, settings.tokens or _TOKENS):
+            found = {name: np.linalg.eigvals(weight) for name, weight in view.weights.items()}
+            first = next(iter(found))
+            growth = powers_of(view.weights[first], powers)
+            arrays |= {f"λ {name}": values for name, values in found.items()}
+            arrays[f"norm_K{view.way}"] = growth
+            parts += [_spectrum(found, layer, view.way), _grown(first, found[first], powers, growth)]
+            parts.append(_beyond(first, found[first], powers, growth))
+            if view.steps is not None:
+                along = arrays[f"products_K{view.way}"] = products(view.steps)
+                parts.append(_along(along, found[first], view.way))
+            sentences.append(_sentence(first, view.weights[first], found[first], powers, growth))
         return ProbeResult(
-            "eigenvalues", subject.name, title,
-            _sentence(first, weights[first], found[first], powers, growth),
-            'XMU "The gradient may be a trouble maker"', arrays,
+            "eigenvalues", subject.name, f"Eigenvalues of layer {layer + 1}: {subject.name}",
+            " ".join(sentences), 'XMU "The gradient may be a trouble maker"', arrays,
             {"K": [str(k) for k in powers]}, tuple(parts),
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _View:
+    """A layer that reads in one direction: its matrices by name, and its steps from the last to the first."""
+
+    way: str  # ", left to right"; nothing for a language model
+    weights: dict[str, Array]
+    steps: Iterable[Array] | None = None  # None: there is no text, or a step has too many numbers
+
+
+def _views(subject: Subject, layer: int, tokens: int) -> list[_View]:
+    """Return each direction of a layer; ``tokens`` 0: without its steps along the text."""
+    if isinstance(subject, WordSubject):
+        return _encoder_views(subject, layer, tokens)
+    from nextword.probe import matrices  # needs torch
+
+    cell, steps = subject.network.layers[layer], None
+    if tokens and cell.hidden * cell.parts <= matrices.LARGEST:
+        steps = matrices.jacobians(subject.network, subject.row(tokens).ids_T, layer)
+    return [_View("", matrices.weights_of(cell), steps)]
+
+
+def _encoder_views(subject: WordSubject, layer: int, tokens: int) -> list[_View]:
+    """Return both directions, with the steps along the longest sentence."""
+    from nextword.probe import directions, matrices  # needs torch
+
+    encoder, read = subject.network.encoder, {}
+    if tokens and subject.words:
+        longest = max(subject.sentence_vectors(tokens), key=lambda x_1TE: x_1TE.shape[1])
+        read = dict(directions.inputs(encoder, longest))
+    found: list[_View] = []
+    for reader in directions.readers(encoder):
+        weights = {f"{name}, {reader.way}": w_HH for name, w_HH in matrices.weights_of(reader.cell).items()}
+        if reader.layer == layer and weights:
+            small = reader in read and reader.cell.hidden * reader.cell.parts <= matrices.LARGEST
+            steps = directions.jacobians(reader, read[reader]) if small else None
+            found.append(_View(f", {reader.way}", weights, steps))
+    return found
 
 
 def powers_of(weight_HH: Array, powers: list[int]) -> Array:
@@ -137,8 +175,8 @@ def fate(largest: float, powers: list[int], growth: Array) -> str:
     return f"{said}, while |λ| says that in the limit they {limit}"
 
 
-def _spectrum(found: dict[str, Array], layer: int) -> Figure:
-    title = f"Eigenvalues of the matrices from state to state, layer {layer + 1}"
+def _spectrum(found: dict[str, Array], layer: int, way: str) -> Figure:
+    title = f"Eigenvalues of the matrices from state to state, layer {layer + 1}{way}"
     rows = tuple(
         (
             name,
@@ -193,12 +231,12 @@ def _beyond(name: str, values: Array, powers: list[int], growth: Array) -> Figur
     )  # fmt: skip
 
 
-def _along(products_K: Array, values: Array) -> Figure:
+def _along(products_K: Array, values: Array, way: str) -> Figure:
     largest = float(np.abs(values).max())
     points = tuple((float(k), float(y)) for k, y in enumerate(products_K, start=1))
     rates = tuple((float(k), largest**k) for k in range(1, len(products_K) + 1))
     rows = tuple((k, float(y), largest**k) for k, y in enumerate(products_K.tolist(), start=1))
-    title = "What the steps do to a gradient along the text"
+    title = f"What the steps do to a gradient along the text{way}"
     return Figure(
         title,
         lines([Series("‖J(t) … J(t-k+1)‖", points), Series("|λ|max^k of W", rates)], title,

@@ -34,11 +34,10 @@ class Clamped:
     clamped_change_LT: Array  # and with the gates set
 
 
-def gates_of(network: RecurrentNetwork) -> list[str]:
-    """Return the names of the gates of this cell."""
-    cell = cast(Cell, network.layers[0])
+def gates_of(cell: Cell) -> list[str]:
+    """Return the names of the gates of a cell."""
     with torch.no_grad():
-        x_1E = torch.zeros(1, cell.inputs, dtype=network.dtype, device=network.device)
+        x_1E = next(cell.parameters()).new_zeros(1, cell.inputs)
         state = tuple(x_1E.new_zeros(1, cell.hidden) for _ in range(cell.parts))
         return [name for name in cell.gates(x_1E, state) if name not in CONTENT]
 
@@ -50,16 +49,22 @@ def openness(network: RecurrentNetwork, ids_T: Array) -> dict[str, Array]:
     x_TBE = passes.words_of(network, ids_1T, network.scale_words).transpose(0, 1)
     found: dict[str, list[Tensor]] = {}
     for layer, join, before in zip(network.layers, network.joins, network.start(1), strict=True):
-        cell, state, seen, outputs = cast(Cell, layer), before, [], []
-        for x_BE in x_TBE.unbind(0):
-            seen.append(cell.gates(x_BE, state))
-            state = cell(x_BE, state)
-            outputs.append(state[0])
-        for name in seen[0]:
-            if name not in CONTENT:
-                found.setdefault(name, []).append(torch.cat([gates[name] for gates in seen]))
-        x_TBE = join(x_TBE, torch.stack(outputs))
+        gates, h_TBH = along(cast(Cell, layer), x_TBE, before)
+        for name, open_TH in gates.items():
+            found.setdefault(name, []).append(open_TH)
+        x_TBE = join(x_TBE, h_TBH)
     return {name: torch.stack(layers).double().cpu().numpy() for name, layers in found.items()}
+
+
+def along(cell: Cell, x_TBE: Tensor, state: CellState) -> tuple[dict[str, Tensor], Tensor]:
+    """Return ``open_TH`` of every gate along one row of inputs, and what the layer makes of them."""
+    seen, outputs = [], []
+    for x_BE in x_TBE.unbind(0):
+        seen.append(cell.gates(x_BE, state))
+        state = cell(x_BE, state)
+        outputs.append(state[0])
+    names = [name for name in seen[0] if name not in CONTENT]
+    return {name: torch.cat([gates[name] for gates in seen]) for name in names}, torch.stack(outputs)
 
 
 def with_gates(cell: nn.Module, fixed: Mapping[str, float]) -> nn.Module:

@@ -59,7 +59,7 @@ def jacobians(network: RecurrentNetwork, ids_T: Array, layer: int) -> Iterator[A
     cell = cast(Cell, network.layers[layer])
     for t in range(len(x_TBE) - 1, -1, -1):
         before = tuple(site.tensors[t - 1] for site in sites) if t else network.start(1)[layer]
-        yield _array(_jacobian(cell, x_TBE[t], before))
+        yield jacobian(cell, x_TBE[t], before)
 
 
 def _inputs(network: RecurrentNetwork, done: passes.Pass, layer: int) -> Tensor:
@@ -71,7 +71,7 @@ def _inputs(network: RecurrentNetwork, done: passes.Pass, layer: int) -> Tensor:
     return x_TBE
 
 
-def _jacobian(cell: Cell, x_BE: Tensor, state: CellState) -> Tensor:
+def jacobian(cell: Cell, x_BE: Tensor, state: CellState) -> Array:
     """Return all derivatives of one step: a row of the batch for each number of the new state."""
     flat_S = torch.cat([part.detach() for part in state], dim=-1)[0]
     S = len(flat_S)
@@ -80,4 +80,4 @@ def _jacobian(cell: Cell, x_BE: Tensor, state: CellState) -> Tensor:
         after = cell(x_BE.detach().expand(S, -1), rows_SS.chunk(cell.parts, dim=-1))
         after_SS = torch.cat(after, dim=-1)
         (found_SS,) = torch.autograd.grad(after_SS.diagonal().sum(), rows_SS)
-    return found_SS.detach()
+    return _array(found_SS)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from nextword.core.contracts import END
 from nextword.core.errors import DataError
 from nextword.data.batches.words import Sentences
 from nextword.drawing.page import Table
@@ -58,7 +59,8 @@ class WordSubject(Subject):
     @property
     def layers(self) -> int:
         """How many layers the encoder has."""
-        return len(self.states(1)) - 1 if self.words else 0
+        stacked = getattr(self.network.encoder, "layers", None)  # of a recurrent encoder
+        return len(stacked) if stacked is not None else len(self.states(1)) - 1 if self.words else 0
 
     @property
     def is_by_word(self) -> bool:
@@ -100,11 +102,22 @@ class WordSubject(Subject):
         names = ["word vectors", *(f"layer {place}" for place in range(1, len(found)))]
         return [(name, np.concatenate(parts)) for name, parts in zip(names, found, strict=True)]
 
+    def sentence_vectors(self, tokens: int) -> list[Any]:
+        """Return ``x_1TE`` of each sentence: what the encoder reads."""
+        import torch
+
+        found: list[Any] = []
+        with torch.no_grad():
+            for words in self.batches(tokens):
+                rows_BTE = self.network.words(words).split(1)
+                found += [x_1TE[:, :T] for x_1TE, T in zip(rows_BTE, words.lengths_B.tolist(), strict=True)]
+        return found
+
     def row_of_words(self, tokens: int) -> TokenRow:
         """Return the words as one row."""
         pieces = [word + ("\n" if at == len(each) - 1 else " ")
                   for each in self.sentences(tokens) for at, word in enumerate(each)]  # fmt: skip
-        return TokenRow(np.arange(len(pieces)), tuple(pieces))
+        return TokenRow(np.arange(END + 1, END + 1 + len(pieces)), tuple(pieces))
 
     @property
     def source(self) -> str:
