@@ -274,6 +274,11 @@ SLOTS: dict[str, dict[str, str]] = {
         "fp32": "torch:float32",
         "bf16": "torch:bfloat16",
     },
+    # What a text-to-text job is judged by: a `Measure` of `evaluation.translation`.
+    "measure": {
+        "translation": "nextword.evaluation.translation:TRANSLATION",
+        "answers": "nextword.evaluation.translation:ANSWERS",
+    },
     # Ways to look inside a model: classes of the shape `probe.selection.Probe`.
     "probe": {
         "gradients": "nextword.probe.gradients:Gradients",
