@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from nextword.api.arguments import checked
+from nextword.core.display import show_size
 from nextword.core.errors import NextwordError
 from nextword.core.events import Done, Event, Progress, Stage, result_of
 from nextword.core.findings import Finding, note, ok, problem
-from nextword.core.sizes import show_size
 from nextword.core.spelling import for_python
 from nextword.store.check import check_leftovers, check_run, runs_in
 from nextword.store.disk import free_bytes

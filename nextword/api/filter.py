@@ -13,10 +13,10 @@ from nextword.api.arguments import checked
 from nextword.api.opened import Name, Opened, language_model
 from nextword.api.tables import check_output, table_settings
 from nextword.core import config
+from nextword.core.display import show_size
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.events import Event, Note, result_of
 from nextword.core.settings import Settings
-from nextword.core.sizes import show_size
 from nextword.data.paths import resolve
 from nextword.data.rows import open_table
 from nextword.data.settings import DataSettings

@@ -16,9 +16,9 @@ from nextword.api.opened import Name
 from nextword.api.run import Run, load
 from nextword.core import catalog, config
 from nextword.core.contracts import START, Tokenizer
+from nextword.core.display import show_number
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Measure, Note, Stage, finish
-from nextword.core.numbers import show_number
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.evaluation.lm.streams import ScoreStream

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from nextword.core.printable import markup
+from nextword.core.display import markup
 
 _ROWS = 20
 

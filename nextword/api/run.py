@@ -13,9 +13,9 @@ from nextword.api import next as prediction
 from nextword.api.arguments import checked
 from nextword.api.opened import Name, Opened
 from nextword.api.results import Next, Score
+from nextword.core.display import markup
 from nextword.core.errors import ConfigError
 from nextword.core.events import finish
-from nextword.core.printable import markup
 from nextword.evaluation.lm.evidence import TokenEvidence, evidence
 from nextword.runs import saved
 from nextword.store.writing import new_run

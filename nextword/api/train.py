@@ -13,6 +13,7 @@ from nextword.api.opened import Name
 from nextword.api.run import Run, load
 from nextword.core.errors import ConfigError, Stopped
 from nextword.core.events import Done, Event, Note, Stage, finish
+from nextword.core.family import CountFamily
 from nextword.runs import saved
 from nextword.store.manifest import MANIFEST
 from nextword.store.names import default_name, mark_latest
@@ -21,14 +22,14 @@ from nextword.store.writing import NewRun, check_target, new_run, real_path, tid
 from nextword.system.launch import Launch, launched
 from nextword.system.signals import Stop
 from nextword.training import resume as resuming
-from nextword.training.budget.clock import Clock
 from nextword.training.budget.estimate import estimate as estimate_training
 from nextword.training.budget.estimate import warn_if_too_slow
 from nextword.training.checkpointing import Checkpointer
+from nextword.training.clock import Clock
 from nextword.training.distributed import processes
-from nextword.training.distributed.ranks import Ranks
 from nextword.training.fit import fit
 from nextword.training.order import Conditions, Order, settings_of
+from nextword.training.ranks import Ranks
 
 
 @checked
@@ -175,7 +176,8 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: Start) -> Iterat
         settings = resuming.resumed_settings(checkpoint, settings, os.fspath(out or ""))
     clock = resuming.make_clock(order, checkpoint, how.began)
     examples = order.open(settings)
-    yield from warn_if_too_slow(order.minutes, settings, examples)
+    if isinstance(settings.find_family(), CountFamily):
+        yield from warn_if_too_slow(order.minutes, settings, examples)
     with Stop() as stop:
         start = _start(order) if checkpoint is None else None
         conditions = Conditions(clock, stop, order.device, start, ranks=ranks)

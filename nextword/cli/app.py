@@ -5,9 +5,10 @@ Plain help without rich, so that ``nextword --help`` answers at once; a test fre
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from nextword.cli import (
     compare,
@@ -32,7 +33,22 @@ from nextword.cli import (
 from nextword.cli import eval as eval_
 from nextword.cli import filter as filter_
 from nextword.cli import list as list_
-from nextword.cli.interrupt import Commands
+
+
+class Interrupt(BaseException):
+    """Ctrl-C; the message says what was kept, if that is known."""
+
+
+class Commands(TyperGroup):
+    """The commands of the program."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; Ctrl-C becomes `Interrupt`, since the parser would turn it into an exit code."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise Interrupt(*stop.args) from stop
+
 
 app = typer.Typer(
     name="nextword",

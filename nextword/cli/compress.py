@@ -8,7 +8,7 @@ import typer
 
 from nextword.cli import show
 from nextword.cli.options import Debug, Json, OutFile, RunName
-from nextword.core.sizes import show_size
+from nextword.core.display import show_size
 
 
 def compress(

@@ -18,12 +18,11 @@ from typing import NoReturn
 import typer
 
 from nextword.cli import options, show
-from nextword.cli.app import app
-from nextword.cli.interrupt import Interrupt
+from nextword.cli.app import Interrupt, app
 from nextword.cli.show import ReaderGone
+from nextword.core.display import printable
 from nextword.core.errors import NextwordError
-from nextword.core.printable import printable
-from nextword.system import before_torch, launch, leaving
+from nextword.system import before_torch, launch, signals
 
 
 class Terminated(BaseException):
@@ -38,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # every process would print the same
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _first_signal)
-    leaving.watch()
+    signals.watch()
     code = run(sys.argv[1:] if arguments is None else arguments)
     try:
         sys.stdout.flush()

@@ -11,7 +11,7 @@ import typer
 
 from nextword.cli import show
 from nextword.cli.options import Debug, Json, RunName
-from nextword.core.printable import printable
+from nextword.core.display import printable
 
 if TYPE_CHECKING:
     from nextword.api.next import Answer, Row

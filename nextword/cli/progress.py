@@ -11,9 +11,8 @@ from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from nextword.cli import show
+from nextword.core.display import printable, show_size
 from nextword.core.events import Event, Note, Progress, Stage, Step, Valid, result_of
-from nextword.core.printable import printable
-from nextword.core.sizes import show_size
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from nextword.core.printable import printable
+from nextword.core.display import printable
 
 
 class ReaderGone(Exception):  # noqa: N818 - not an error of the program

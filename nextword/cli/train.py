@@ -9,8 +9,7 @@ import typer
 
 from nextword.cli import progress, show
 from nextword.cli.options import Debug, Json, Model, Overwrite, Sets, TokenizerName
-from nextword.core.durations import about
-from nextword.core.sizes import show_size
+from nextword.core.display import about, show_size
 
 _BYTES = ("bytes", "memory", "disk")
 

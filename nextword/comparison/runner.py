@@ -19,8 +19,8 @@ from nextword.runs import saved
 from nextword.runs.settings import RunSettings
 from nextword.store.writing import new_run
 from nextword.tasks.lm import Texts
-from nextword.training.budget.clock import Clock
 from nextword.training.budget.plan import Plans
+from nextword.training.clock import Clock
 from nextword.training.fit import fit
 from nextword.training.order import Conditions
 

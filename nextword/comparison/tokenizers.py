@@ -22,7 +22,7 @@ from nextword.store.disk import translate
 from nextword.tasks.lm import Texts, limit_to_time
 from nextword.text.files import load_tokenizer
 from nextword.text.fit import fit_tokenizer
-from nextword.training.budget.clock import Clock
+from nextword.training.clock import Clock
 
 
 def shared(setup: Setup) -> Generator[Event, None, Setup]:

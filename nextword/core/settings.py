@@ -1,4 +1,4 @@
-"""The root of all settings, the settings every training has, and the type of one that names a part.
+"""The root of all settings, the settings every training has, and the types of a part's name and of a size.
 
 Settings are frozen, and an unknown key is an error, never a silent default. ``head: Slot["head"]`` is a
 setting whose value is a name of the catalog's slot: ours, or one that another package adds.
@@ -6,6 +6,7 @@ setting whose value is a name of the catalog's slot: ours, or one that another p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -15,7 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
 from nextword.core import catalog
-from nextword.core.sizes import parse_size, show_size
+from nextword.core.display import show_size
 
 
 class Settings(BaseModel):
@@ -72,6 +73,22 @@ def allowed(field: FieldInfo) -> Sequence[str]:
     return next((each.names() for each in field.metadata if isinstance(each, Choice)), [])
 
 
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kKmMgGtT]?)(i?)[bB]?\s*")
+_POWER = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+def parse_size(value: object) -> object:
+    """Parse a size into bytes: ``M`` is a million, ``Mi`` 1,048,576; only strings are changed."""
+    if not isinstance(value, str):
+        return value
+    match = _SIZE.fullmatch(value)
+    if match is None:
+        raise ValueError("write a size as 500M, 2G or a number of bytes")
+    base = 1024 if match[3] else 1000
+    return int(float(match[1]) * base ** _POWER[match[2].lower()])
+
+
+Size = Annotated[int, BeforeValidator(parse_size)]  # bytes, as people write them: 500M, 1.5 GB, 300000
 LEAST_MEMORY = 300_000_000
 
 
@@ -79,7 +96,7 @@ class TrainSettings(Settings):
     """Resources of every training run."""
 
     seed: int = Field(0, ge=0, lt=2**63, description="random seed")
-    memory: Annotated[int, BeforeValidator(parse_size)] = Field(
+    memory: Size = Field(
         0, ge=0, description="memory limit for all processes together, as in 500M; 0: no limit"
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from nextword.core.contracts import Block
-from nextword.core.sizes import show_size
+from nextword.core.display import show_size
 from nextword.data.source import Source
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from nextword.core.contracts import Encoded, Tokenizer
 from nextword.core.errors import ConfigError
-from nextword.core.sizes import parse_size
+from nextword.core.settings import parse_size
 from nextword.system.atomic import writing
 from nextword.system.machine import cache_folder
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from nextword.core.printable import printable
+from nextword.core.display import printable
 
 _LONG_LINE = 1_000_000
 _MANY_DUPLICATES = 0.05

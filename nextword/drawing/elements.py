@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from nextword.core.printable import markup, printable
+from nextword.core.display import markup, printable
 
 LETTER = 6.6  # approximate width of a letter, in pixels
 _WIDE, _NARROW, _CAPITAL, _BROADEST, _OTHER = 12.6, 4.2, 8.8, 11.0, 7.4

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nextword.core.printable import markup
+from nextword.core.display import markup
 
 SURE, LIKELY = 0.9, 0.6
 _GOLDEN = 137.508  # degrees: neighbouring numbers get colours that are far apart

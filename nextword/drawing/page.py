@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from nextword.core.printable import markup, printable
+from nextword.core.display import markup, printable
 from nextword.drawing.height import height
 from nextword.store.disk import write_file
 

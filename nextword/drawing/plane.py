@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from nextword.core.printable import markup
+from nextword.core.display import markup
 from nextword.drawing.elements import frame, turned, words
 from nextword.drawing.svg import COLOURS
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from nextword.core.printable import markup
+from nextword.core.display import markup
 from nextword.drawing.elements import LETTER, frame, words
 
 WIDTH, HEIGHT = 720, 380

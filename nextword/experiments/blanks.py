@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nextword.core.display import markup
 from nextword.core.errors import ConfigError
-from nextword.core.printable import markup
 
 DIGITS = 3  # decimals that a blank asks for
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from nextword.core.display import markup
 from nextword.core.events import Done, Event
-from nextword.core.printable import markup
 from nextword.drawing.page import Cell, Page, Table
 from nextword.experiments.blanks import Exercise
 from nextword.experiments.finding import QUICK, Finding, Verdict, overall

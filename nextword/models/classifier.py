@@ -24,8 +24,8 @@ from nextword.data.batches.words import Sentences
 from nextword.data.classes import ClassVocabulary
 from nextword.models.calibration import Calibration
 from nextword.models.encoders.encoder import make_encoder
+from nextword.models.family import load_weights, save_weights
 from nextword.models.network import device_of
-from nextword.models.saving import load_weights, save_weights
 from nextword.models.training import NeuralTrainSettings
 from nextword.models.words import WordInput, WordInputSettings, Words, to_tensors
 from nextword.store.reading import RunFolder

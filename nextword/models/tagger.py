@@ -20,7 +20,7 @@ from nextword.core.family import Rung
 from nextword.core.settings import Settings, Slot
 from nextword.data.tagged import TagVocabulary
 from nextword.models.encoders.encoder import make_encoder
-from nextword.models.saving import load_weights, save_weights
+from nextword.models.family import load_weights, save_weights
 from nextword.models.training import NeuralTrainSettings
 from nextword.models.words import Spelled, WordInput, WordInputSettings, Words
 from nextword.store.reading import RunFolder

@@ -13,7 +13,6 @@ from torch import Tensor
 from nextword.core.contracts import Tokenizer
 from nextword.core.errors import ConfigError
 from nextword.models.network import Network
-from nextword.models.weights import put_weights
 
 Build = Callable[[int], Network]  # a network for this many tokens
 
@@ -36,7 +35,7 @@ def start_from(
                 "leave the settings of the group 'model' as they are in that run"
             )
         weights[key] = found
-    put_weights(network, weights)
+    network.load_state_dict(weights)
     return 0 if rows is None else int((rows < 0).sum())
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from nextword.core.display import show_size
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note, Stage
-from nextword.core.sizes import show_size
 from nextword.ngram.model import NgramModel
 from nextword.ngram.prune import PRUNABLE
 from nextword.ngram.quantized import QuantizedTrie

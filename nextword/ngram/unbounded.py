@@ -21,11 +21,11 @@ import numpy as np
 from pydantic import Field
 
 from nextword.core.contracts import END, START, LanguageModel, Tokenizer, refuse_source
+from nextword.core.display import show_size
 from nextword.core.errors import ConfigError, DamagedError
 from nextword.core.events import Done, Event, Note, Stage
 from nextword.core.family import Budget, Cost
 from nextword.core.settings import Settings, TrainSettings
-from nextword.core.sizes import show_size
 from nextword.ngram import estimate
 from nextword.ngram.estimation import SMALL
 from nextword.ngram.smoothing.estimate import predictable

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nextword.core.contracts import LanguageModel, Parametric, is_probability
-from nextword.core.printable import printable
+from nextword.core.display import printable
 from nextword.mixtures.family import SavedMixture
 from nextword.mixtures.mixture import MixtureSettings
 from nextword.ngram.model import NgramModel

@@ -11,9 +11,9 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from nextword.core.display import show_size
 from nextword.core.errors import RunError
 from nextword.core.findings import Finding, note, ok, problem
-from nextword.core.sizes import show_size
 from nextword.store import replace
 from nextword.store.checkpoints import DAMAGED, LatestCheckpoint, find_last
 from nextword.store.manifest import MANIFEST

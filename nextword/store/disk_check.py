@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from nextword.core.display import show_size
 from nextword.core.errors import NextwordError
 from nextword.core.findings import Finding, note, ok, problem
-from nextword.core.sizes import show_size
 from nextword.store import replace
 from nextword.store.disk import free_bytes
 from nextword.system.atomic import fsync_file

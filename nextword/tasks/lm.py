@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from nextword.core import config
 from nextword.core.contracts import Block, Encoded, LanguageModel, NetworkModel, Tokenizer
-from nextword.core.durations import LONG, about
+from nextword.core.display import LONG, about, show_number, show_size
 from nextword.core.errors import ConfigError, DamagedError, FormatError, NextwordError
 from nextword.core.events import Done, Event, Note, Stage, returned
 from nextword.core.family import Budget, CountFamily, Family, NetworkFamily
-from nextword.core.numbers import show_number
 from nextword.core.settings import Settings
-from nextword.core.sizes import show_size
 from nextword.core.task import (
     DEFAULT_OPTIONS,
     Batches,

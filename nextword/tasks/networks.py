@@ -14,10 +14,10 @@ import torch
 
 from nextword.blocks.randomness import INITIAL, seeded
 from nextword.core.contracts import Encoded, bits_per_byte
+from nextword.core.display import show_number
 from nextword.core.errors import ConfigError
 from nextword.core.events import Event, Note
 from nextword.core.family import NetworkFamily
-from nextword.core.numbers import show_number
 from nextword.core.task import Batches, Measurement, Ranks
 from nextword.data.batches.batch import Ids, Kind
 from nextword.data.batches.stream import Columns, Stream, check_length, choose_kind, make_batches

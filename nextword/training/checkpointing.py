@@ -17,17 +17,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nextword.core.display import show_size
 from nextword.core.errors import DamagedError, RunError
 from nextword.core.events import Event, Note
-from nextword.core.sizes import show_size
 from nextword.core.task import Prepared, Task
 from nextword.runs.settings import RunSettings
 from nextword.store.checkpoints import Checkpoint, Checkpoints
 from nextword.store.writing import NewRun
 from nextword.system import processor, threads
 from nextword.system.machine import serialized
-from nextword.training.budget.clock import Clock
-from nextword.training.distributed.ranks import Ranks
+from nextword.training.clock import Clock
+from nextword.training.ranks import Ranks
 
 if TYPE_CHECKING:
     from nextword.training.job import Job

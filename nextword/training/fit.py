@@ -27,7 +27,7 @@ from nextword.runs.saved import CONFIG, Trained
 from nextword.runs.settings import RunSettings, from_toml
 from nextword.store.writing import NewRun
 from nextword.system.machine import enough_memory
-from nextword.training.budget.memory import FEWEST, check_memory
+from nextword.training.memory import FEWEST, check_memory
 from nextword.training.order import Conditions
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from nextword.models import precision
 from nextword.models.training import NeuralTrainSettings
 from nextword.runs.settings import RunSettings, changed
 from nextword.system.signals import Stop
-from nextword.training.budget.clock import Clock
-from nextword.training.distributed.ranks import Ranks
+from nextword.training.clock import Clock
 from nextword.training.order import Conditions
+from nextword.training.ranks import Ranks
 
 
 def _itself(network: Any) -> Any:

@@ -9,21 +9,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from nextword.core.durations import LONG, about
+from nextword.core.display import LONG, about
 from nextword.core.events import Done, Event, Measure, Note, Stage, Step
 from nextword.core.task import Batch, Batches
-from nextword.models import precision, weights
+from nextword.models import precision
 from nextword.models.network import device_of
 from nextword.system import threads
 from nextword.system.signals import Interrupted
-from nextword.training import nan
-from nextword.training.budget.clock import saving_seconds
+from nextword.training import nan, weights
 from nextword.training.checkpointing import SavePoint as SavePoint
 from nextword.training.checkpointing import SaveSchedule
-from nextword.training.distributed.ranks import Engine
+from nextword.training.clock import saving_seconds
 from nextword.training.job import Job
 from nextword.training.optimizers import make_optimizer
 from nextword.training.progress import StepTimer, first_plan, peak_memory
+from nextword.training.ranks import Engine
 from nextword.training.state import TrainingState
 from nextword.training.update import Learned, Learner
 from nextword.training.validation import Validation

@@ -17,9 +17,9 @@ from torch import Tensor
 from nextword.core.errors import TrainingError
 from nextword.core.events import Event, Note
 from nextword.core.task import Batch
-from nextword.models.weights import local
 from nextword.training.state import TrainingState
 from nextword.training.update import Learned, Learner
+from nextword.training.weights import local
 
 _MOST = 10  # consecutive batches skipped: after that, the batch is not the cause
 

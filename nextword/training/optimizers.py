@@ -17,7 +17,7 @@ from nextword.core.catalog import find
 from nextword.models.network import Network
 from nextword.models.precision import dtype_of
 from nextword.models.training import NeuralTrainSettings
-from nextword.models.weights import local
+from nextword.training.weights import local
 
 _NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # the coefficients of Jordan et al.
 _SMALL = 1e-8  # AdamW's epsilon

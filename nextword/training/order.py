@@ -19,10 +19,10 @@ from nextword.store.names import resolve
 from nextword.store.reading import ABOUT, open_run
 from nextword.system.signals import Stop
 from nextword.text.lexicon import LexiconSettings
-from nextword.training.budget.clock import Clock
-from nextword.training.budget.memory import check_memory
 from nextword.training.budget.plan import Plans
-from nextword.training.distributed.ranks import Ranks
+from nextword.training.clock import Clock
+from nextword.training.memory import check_memory
+from nextword.training.ranks import Ranks
 
 if TYPE_CHECKING:
     from nextword.training.checkpointing import Checkpointer

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from nextword.training.budget.clock import Clock
+from nextword.training.clock import Clock
 
 _FIRST_GUESS = 10_000  # steps, until the first few have been timed
 _EVERY = 0.02  # the plan is revised each time this share of the minutes has passed

@@ -18,10 +18,10 @@ from nextword.store.reading import open_run
 from nextword.store.writing import check_target, real_path
 from nextword.system import processor
 from nextword.text.settings import TextSettings
-from nextword.training.budget.clock import Clock
 from nextword.training.checkpointing import BEGUN, CONFIG, NUMBERS
-from nextword.training.distributed.ranks import Ranks
+from nextword.training.clock import Clock
 from nextword.training.order import Order
+from nextword.training.ranks import Ranks
 
 # Settings that may change on resume: how long to train, how often to write, how ranks work together.
 CHANGEABLE = (

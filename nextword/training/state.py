@@ -17,10 +17,10 @@ from torch import Tensor
 from nextword.blocks.states import State, filled, leaves
 from nextword.core.errors import DamagedError
 from nextword.models.network import device_of
-from nextword.models.weights import Weights, put_weights, weights_of
-from nextword.training.distributed.ranks import Engine
 from nextword.training.optimizers import Optimizer
 from nextword.training.progress import Plan
+from nextword.training.ranks import Engine
+from nextword.training.weights import Weights, put_weights, weights_of
 
 _RISEN = 1.0  # nats per token: a loss that has risen this much since the first step has diverged
 

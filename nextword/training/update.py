@@ -18,13 +18,12 @@ from torch import Tensor, nn
 from nextword.blocks.randomness import TRAINING, seeded
 from nextword.blocks.states import State
 from nextword.core.task import Batch, Objective
-from nextword.models import weights
 from nextword.models.network import device_of
 from nextword.models.training import NeuralTrainSettings
-from nextword.models.weights import local
 from nextword.system.signals import Stop
-from nextword.training import schedules
+from nextword.training import schedules, weights
 from nextword.training.state import TrainingState
+from nextword.training.weights import local
 
 
 class Learned(NamedTuple):

@@ -12,16 +12,16 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import nn
 
-from nextword.core.durations import LONG, about
+from nextword.core.display import LONG, about
 from nextword.core.errors import TrainingError
 from nextword.core.events import Event, Measure, Note, Valid
 from nextword.core.task import FinalFacts, HeldOut, Measurement
 from nextword.models import precision
-from nextword.models import weights as averaging
 from nextword.models.network import device_of
 from nextword.models.training import NeuralTrainSettings
 from nextword.system.signals import Interrupted, Stop
-from nextword.training.budget.clock import Clock
+from nextword.training import weights as averaging
+from nextword.training.clock import Clock
 from nextword.training.state import Snapshot, TrainingState
 
 _TIMES = 10  # validations in total, unless set otherwise

@@ -2,17 +2,16 @@
 
 import math
 import tomllib
-from typing import Annotated, Literal
+from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from nextword.core import config
 from nextword.core.errors import ConfigError
-from nextword.core.settings import Settings
-from nextword.core.sizes import parse_size
+from nextword.core.settings import Settings, Size
 
 
 class Model(Settings):
@@ -22,7 +21,7 @@ class Model(Settings):
     prune: list[int] | int = 0
     compat: bool = False
     mode: Literal["spell", "literal"] = "spell"
-    memory: Annotated[int, BeforeValidator(parse_size)] = 0
+    memory: Size = 0
 
     @field_validator("prune")
     @classmethod

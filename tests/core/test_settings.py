@@ -1,4 +1,4 @@
-"""A setting that names a part takes the names of its slot, whoever added them."""
+"""A setting that names a part takes the names of its slot, whoever added them; a size has a unit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import Field
 
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
-from nextword.core.settings import Settings, Slot, allowed
+from nextword.core.settings import Settings, Slot, allowed, parse_size
 
 
 class Parts(Settings):
@@ -91,3 +91,11 @@ def test_checking_a_name_imports_no_torch():
         "S(head='adaptive'); assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("500M", 500_000_000), ("1.5 GB", 1_500_000_000), ("1Gi", 2**30), ("300000", 300_000), ("2k", 2000)],
+)
+def test_size_is_read_as_people_write_it(text, count):
+    assert parse_size(text) == count

@@ -11,8 +11,8 @@ from trained_runs import train_and_save
 
 from nextword.api import lab
 from nextword.core import catalog
+from nextword.core.display import markup
 from nextword.core.events import Done
-from nextword.core.printable import markup
 from nextword.experiments import everything, fitting
 from nextword.experiments.finding import RULE
 from nextword.experiments.result import ExperimentResult

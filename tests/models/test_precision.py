@@ -9,7 +9,7 @@ from nextword.core.errors import ConfigError
 from nextword.models import precision
 from nextword.system import processor
 from nextword.system.processor import Processor
-from nextword.training.distributed.ranks import Ranks
+from nextword.training.ranks import Ranks
 
 WORKS = {"linear 128": 1.5, "linear 512": 2.0, "lstm 128": 0.8, "lstm 512": 1.5}
 

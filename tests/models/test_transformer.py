@@ -286,7 +286,7 @@ def test_a_row_of_a_state_that_was_read_without_begin_starts_empty():
 def test_weights_laid_out_for_reading_give_the_same_and_are_saved_alike():
     from safetensors.torch import load, save
 
-    from nextword.models.saving import distinct
+    from nextword.models.family import distinct
 
     network, laid_out = network_of(), network_of()
     laid_out.ready()

@@ -23,7 +23,7 @@ from nextword.system.signals import Stop
 from nextword.tasks.networks import HeldOutText
 from nextword.tasks.objectives.next_token import NextToken
 from nextword.training import loop
-from nextword.training.budget.clock import Clock
+from nextword.training.clock import Clock
 from nextword.training.job import Job
 
 V = 9

@@ -7,7 +7,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from nextword.core.numbers import show_number
+from nextword.core.display import show_number
 
 _MANY_UNSEEN = 0.25  # the share of new words from which on they decide the numbers
 _STORED = 8  # bits of a byte

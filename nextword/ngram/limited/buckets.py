@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from nextword.core.display import show_size
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note, Progress, Stage
 from nextword.core.family import Budget
-from nextword.core.sizes import show_size
 from nextword.ngram import estimation
 from nextword.ngram.limited import joining, mapped, workers
 from nextword.ngram.limited.counting import count_bucket

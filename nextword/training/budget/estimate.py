@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any, Protocol, runtime_checkable
 
 from nextword.core import catalog
-from nextword.core.durations import LONG, about
+from nextword.core.display import LONG, about
 from nextword.core.events import Event, Note
 from nextword.core.family import CompositeFamily, Cost, CountFamily, NetworkFamily
 from nextword.runs.settings import RunSettings
@@ -53,7 +53,8 @@ def _of_parts(settings: RunSettings, examples: Any, conditions: Conditions) -> d
 def warn_if_too_slow(minutes: float | None, settings: RunSettings, examples: Any) -> Iterator[Event]:
     """Note if a count model takes long; the minutes, if given, are an upper limit for it."""
     family = settings.find_family()
-    if not isinstance(family, CountFamily) or not isinstance(examples, Measured):
+    assert isinstance(family, CountFamily)
+    if not isinstance(examples, Measured):
         return
     seconds = _cost(settings, family, examples).seconds
     if minutes is None:

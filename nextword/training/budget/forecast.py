@@ -15,8 +15,8 @@ from nextword.core.task import Sample
 from nextword.runs.settings import RunSettings
 from nextword.system.launch import process_start
 from nextword.training.budget.calibrate import calibrate
-from nextword.training.budget.clock import LEAVING
 from nextword.training.budget.trial import Trial, count_weights, try_steps
+from nextword.training.clock import LEAVING
 from nextword.training.order import Conditions
 
 _TRIAL = 4.0  # seconds of steps

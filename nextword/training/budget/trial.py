@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 from nextword.core.events import returned
 from nextword.core.task import Prepared
 from nextword.runs.settings import RunSettings
-from nextword.training.budget.clock import Clock
+from nextword.training.clock import Clock
 from nextword.training.order import Conditions
 
 _PROBE, _PROBES = 256, 20  # width of a small matrix product, and how often it is timed

@@ -17,7 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 from nextword.blocks.states import State
 from nextword.core.task import BatchLoss, Loss
 from nextword.models.network import Network
-from nextword.training.distributed.ranks import Engine, Ranks
+from nextword.training.ranks import Engine, Ranks
 
 
 class WithLoss(nn.Module):

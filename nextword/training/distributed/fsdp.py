@@ -25,9 +25,9 @@ from nextword.core.errors import ConfigError
 from nextword.core.task import BatchLoss, Loss
 from nextword.models.network import Network
 from nextword.models.training import NeuralTrainSettings
-from nextword.models.weights import put_weights
 from nextword.training.distributed.ddp import WithLoss
-from nextword.training.distributed.ranks import Engine, Ranks
+from nextword.training.ranks import Engine, Ranks
+from nextword.training.weights import put_weights
 
 
 class FSDPEngine(Engine):

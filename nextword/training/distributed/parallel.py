@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from nextword.models.network import Network
 from nextword.models.training import NeuralTrainSettings
-from nextword.training.distributed.ranks import Engine, Ranks
+from nextword.training.ranks import Engine, Ranks
 
 
 def make_engine(

@@ -15,7 +15,7 @@ from nextword.store import replace
 from nextword.store.unfinished import FOLDER, checkpoints_in
 from nextword.store.writing import NewRun, real_path
 from nextword.system.launch import Launch
-from nextword.training.distributed.ranks import Ranks
+from nextword.training.ranks import Ranks
 
 _TIMEOUT = 600.0  # seconds, if the settings have none
 

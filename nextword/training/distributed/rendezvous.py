@@ -21,7 +21,7 @@ from torch.distributed import PrefixStore, Store, TCPStore  # type: ignore[attr-
 
 from nextword.core.errors import NextwordError, TrainingError
 from nextword.system.launch import Launch, Silent, join
-from nextword.training.distributed.ranks import DisconnectedRank, Ranks
+from nextword.training.ranks import DisconnectedRank, Ranks
 
 _COLLECT = 2.0  # seconds to wait for the messages of the ranks that are left
 _ANSWER = 5 * _COLLECT  # seconds within which the store must answer

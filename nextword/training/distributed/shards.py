@@ -20,7 +20,7 @@ from nextword.store.manifest import FileRecord
 from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun
 from nextword.system.machine import serialized
-from nextword.training.distributed.ranks import Engine
+from nextword.training.ranks import Engine
 from nextword.training.state import TrainingState
 
 STATE, INDEX = "state.safetensors", "shards.json"

@@ -11,8 +11,8 @@ from nextword.tasks.lm import PreparedText
 from nextword.training.budget import calibrate as calibration
 from nextword.training.budget import clock as clocks
 from nextword.training.budget.calibrate import calibrate
-from nextword.training.budget.clock import Clock
 from nextword.training.budget.plan import Plan, Plans
+from nextword.training.clock import Clock
 from nextword.training.order import Conditions
 
 

@@ -15,8 +15,8 @@ from nextword.runs.settings import plan
 from nextword.training import loop
 from nextword.training.budget import calibrate as calibration
 from nextword.training.budget.calibrate import calibrate
-from nextword.training.budget.clock import Clock
 from nextword.training.budget.trial import Trial
+from nextword.training.clock import Clock
 from nextword.training.job import make_job
 from nextword.training.order import Conditions
 

@@ -18,7 +18,7 @@ from nextword.runs import saved
 from nextword.runs.settings import plan
 from nextword.store.writing import new_run
 from nextword.tasks.lm import Texts
-from nextword.training.budget.clock import Clock
+from nextword.training.clock import Clock
 from nextword.training.fit import fit
 from nextword.training.mixtures.mixture import part_settings
 from nextword.training.order import Conditions

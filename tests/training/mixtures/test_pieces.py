@@ -7,7 +7,7 @@ from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.runs.settings import plan
 from nextword.tasks.lm import Texts
-from nextword.training.budget.clock import Clock
+from nextword.training.clock import Clock
 from nextword.training.mixtures.mixture import _open_settings, part_settings
 from nextword.training.mixtures.tokenizers import TokenizerCandidate, choose_tokenizer
 from nextword.training.order import Conditions

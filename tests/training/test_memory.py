@@ -9,7 +9,7 @@ from nextword.core import catalog
 from nextword.core.errors import ConfigError
 from nextword.runs.settings import groups_of, plan
 from nextword.system.machine import read_machine
-from nextword.training.budget import memory
+from nextword.training import memory
 from nextword.training.order import Order, settings_of
 
 ABSURD = 10**12

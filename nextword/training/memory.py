@@ -6,9 +6,9 @@ number per feature, layer and position of a batch. Whatever is refused here coul
 
 from __future__ import annotations
 
+from nextword.core.display import show_size
 from nextword.core.errors import ConfigError
 from nextword.core.family import Countable
-from nextword.core.sizes import show_size
 from nextword.models.training import NeuralTrainSettings
 from nextword.runs.settings import RunSettings
 from nextword.system.machine import read_machine

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nextword.core.errors import ConfigError
 from nextword.data.batches.batch import Batch
 from nextword.system.launch import Launch, launched
-from nextword.training.distributed.ranks import DisconnectedRank, Ranks
+from nextword.training.ranks import DisconnectedRank, Ranks
 
 PLACE = {"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
 

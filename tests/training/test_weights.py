@@ -3,7 +3,7 @@
 import torch
 from tiny_networks import make_rnn
 
-from nextword.models import weights
+from nextword.training import weights
 
 
 def test_moving_average_follows_the_weights_and_forgets_the_start():

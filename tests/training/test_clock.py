@@ -6,7 +6,7 @@ import sys
 import time
 
 from nextword.system.launch import process_start
-from nextword.training.budget.clock import LEAVING, Clock, saving_seconds
+from nextword.training.clock import LEAVING, Clock, saving_seconds
 
 
 def test_no_minutes_is_no_limit():
