@@ -274,10 +274,14 @@ SLOTS: dict[str, dict[str, str]] = {
         "fp32": "torch:float32",
         "bf16": "torch:bfloat16",
     },
-    # What a text-to-text job is judged by: a `Measure` of `evaluation.translation`.
+    # What a text-to-text job is judged by: a `Measure` of `evaluation.pairs.measure`.
     "measure": {
-        "translation": "nextword.evaluation.translation:TRANSLATION",
-        "answers": "nextword.evaluation.translation:ANSWERS",
+        "translation": "nextword.evaluation.pairs.bleu:TRANSLATION",
+        "summary": "nextword.evaluation.pairs.rouge:SUMMARY",
+        "answers": "nextword.evaluation.pairs.errors:ANSWERS",
+        "phones": "nextword.evaluation.pairs.errors:PHONES",
+        "parse": "nextword.evaluation.pairs.brackets:PARSE",
+        "dialogue": "nextword.evaluation.pairs.distinct:DIALOGUE",
     },
     # Ways to look inside a model: classes of the shape `probe.selection.Probe`.
     "probe": {

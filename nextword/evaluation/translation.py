@@ -7,7 +7,7 @@ is a `Measure` of the slot "measure": what it counts beside the rest, and which 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,28 +16,11 @@ from nextword.core.errors import ConfigError
 from nextword.evaluation.pairs.bleu import Splitter, bleu_of, check_counts, chrf_of, overlap
 from nextword.evaluation.pairs.counted import Counted, Floats
 from nextword.evaluation.pairs.errors import character_error_rate, exact_match, word_error_rate
+from nextword.evaluation.pairs.measure import Measure
 from nextword.evaluation.significance import LEVEL, Paired, paired_bootstrap
 
 _ALWAYS = ("bleu", "chrf", "exact_match", "wer", "cer")
 _WIDTH = 18
-
-
-@dataclass(frozen=True)
-class Found:
-    """What a job measures of its own."""
-
-    counted: Mapping[str, Counted] = field(default_factory=dict)  # what sentences add up to
-    other: Mapping[str, float] = field(default_factory=dict)  # what only a whole corpus has
-
-
-@dataclass(frozen=True)
-class Measure:
-    """How one kind of text-to-text job is judged; in the slot "measure"."""
-
-    name: str
-    decides: str  # the measure that says which model is better
-    higher: bool  # whether more of it is better
-    find: Callable[[Sequence[str], Sequence[Sequence[str]]], Found]
 
 
 @dataclass(frozen=True)
@@ -69,9 +52,9 @@ class TranslationReport:
         return always | dict(self.extra) | {k: v for k, v in known.items() if v is not None}
 
     @property
-    def deciding(self) -> float:
-        """The number that says which model is better."""
-        return self.values()[self.decides]
+    def deciding(self) -> float | None:
+        """The number that says which model is better; None where it was not measured, as a perplexity."""
+        return self.values().get(self.decides)
 
     def each(self, name: str) -> Floats:
         """Return a measure of each text alone."""
@@ -108,7 +91,7 @@ class TranslationReport:
 
     def __str__(self) -> str:
         values = self.values()
-        first = [self.decides, *(name for name in values if name != self.decides)]
+        first = sorted(values, key=lambda name: name != self.decides)
         lines = [f"{name.replace('_', ' '):<{_WIDTH}}{_shown(name, values[name])}" for name in first]
         empty = f", {self.empty:,} empty" if self.empty else ""
         lines.append(f"{'texts':<{_WIDTH}}{self.sentences:,}{empty}")
@@ -193,13 +176,3 @@ def _shown(name: str, value: float) -> str:
     if name in ("bleu", "chrf"):
         return f"{value:.2f}"
     return f"{value:.2%}" if name == "exact_match" else f"{value:.4f}"
-
-
-def _nothing(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Found:
-    return Found()
-
-
-TRANSLATION = Measure("translation", "bleu", True, _nothing)
-"""BLEU decides; what every job reports: chrF, exact match, error rates of words and characters."""
-ANSWERS = Measure("answers", "exact_match", True, _nothing)
-"""Questions and answers: the share of answers that are exactly right decides."""

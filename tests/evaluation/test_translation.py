@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from nextword.core import catalog
 from nextword.core.errors import ConfigError
 from nextword.evaluation.significance import paired_bootstrap
 from nextword.evaluation.translation import measured
@@ -90,3 +91,12 @@ def test_systems_that_are_alike_are_rarely_told_apart():
     ]
     assert sum(value < 0.05 for value in values) <= 20  # 10 expected; 20 is three sigmas
     assert min(values) < 0.1
+
+
+@pytest.mark.parametrize("name", catalog.names("measure"))
+def test_every_measure_reports_what_decides(name):
+    job = catalog.find("measure", name)
+    report = measured(["(S a b )", "(S a )"], [["(S a b )"], ["(S b )"]], measure=name).with_scores(1.0, 2)
+    assert report.deciding is not None
+    assert str(report).startswith(job.decides.replace("_", " "))
+    assert job.decides in report.to_json()

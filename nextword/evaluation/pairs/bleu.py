@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nextword.core.errors import DataError, MissingPart
+from nextword.evaluation.pairs.measure import Measure, nothing
 
 Floats = npt.NDArray[np.float64]
 Splitter = Literal["auto", "13a", "intl", "char", "zh"]  # sacrebleu's others need files from the network
@@ -160,3 +161,7 @@ def _sacrebleu() -> Any:
     except ImportError as error:
         raise MissingPart("sacrebleu", "eval", "measuring BLEU and chrF") from error
     return metrics
+
+
+TRANSLATION = Measure("translation", "bleu", True, nothing)
+"""BLEU decides; chrF, exact match and error rates are reported for every job."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from nextword.evaluation.lines.error_rate import paired_distances
 from nextword.evaluation.pairs.counted import Counted, mean, ratio
+from nextword.evaluation.pairs.measure import Found, Measure, nothing
 
 Split = Callable[[str], Sequence[str]]
 
@@ -50,3 +51,20 @@ def _error_rate(hypotheses: Sequence[str], references: Sequence[Sequence[str]], 
 
 def _ids(units: Sequence[str], ids: dict[str, int]) -> list[int]:
     return [ids.setdefault(unit, len(ids)) for unit in units]
+
+
+def _phones(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Found:
+    right = exact_match(hypotheses, references)
+    wrong_N2 = np.stack([1 - right.counts_NC[:, 0], right.counts_NC[:, 1]], axis=1)
+    return Found(
+        {
+            "word_error": Counted(wrong_N2, ratio, False),
+            "phone_error": word_error_rate(hypotheses, references),
+        }
+    )
+
+
+ANSWERS = Measure("answers", "exact_match", True, nothing)
+"""Questions and answers: the share of answers that are exactly right decides."""
+PHONES = Measure("phones", "phone_error", False, _phones)
+"""Letters to sounds: errors per phone decide; word_error is the share of words with a wrong phone."""

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nextword.evaluation.lines.error_rate import edit_distances, paired_distances
-from nextword.evaluation.pairs.errors import character_error_rate, exact_match, word_error_rate
+from nextword.evaluation.pairs.errors import PHONES, character_error_rate, exact_match, word_error_rate
 
 ids = st.lists(st.integers(0, 3), max_size=8)
 
@@ -47,3 +47,9 @@ def test_exact_match_takes_any_reference_and_ignores_spaces():
 def test_an_empty_reference_divides_by_nothing():
     assert word_error_rate(["a"], [[""]]).value == 1.0
     assert word_error_rate([""], [[""]]).value == 0.0
+
+
+def test_letters_to_sounds_count_words_and_phones():
+    found = PHONES.find(["K AE T", "D AO"], [["K AE T", "K AH T"], ["D AO G"]]).counted
+    assert found["word_error"].value == 0.5
+    assert found["phone_error"].value == 1 / 6
