@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from nextword.api.arguments import checked
 from nextword.api.opened import Name, Opened, opened
 from nextword.core import config
+from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Note, finish
+from nextword.core.task import PagedReport
+from nextword.drawing.page import Page, Table
 from nextword.evaluation.lm.report import Report
+
+
+@dataclass(frozen=True)
+class EvalOptions:
+    """How `evaluate` measures and what it writes."""
+
+    dynamic: str | None = None  # the rule of dynamic evaluation
+    html: Name | None = None  # a page with pictures is written there
+    explain: bool = True  # what needs care is also a note, for callers that do not show the report
+
+
+_DEFAULT = EvalOptions()
 
 
 @checked
@@ -18,35 +35,60 @@ def evaluate(
     run: Opened | Name,
     *data: Name,
     dynamic: Literal["sgd", "rms"] | None = None,
+    html: Name | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
 ) -> Any:
     """Measure a run on files, by its task; ``dynamic`` ("sgd" or "rms"): a network learns from what it read.
 
-    ``set`` takes settings of the groups ``data`` and ``dynamic``, as in ``{"dynamic.rate": 0.1}``.
+    ``html`` writes a page with pictures. ``set`` takes settings of the groups ``data`` and ``dynamic``, as in
+    ``{"dynamic.rate": 0.1}``.
 
     >>> nextword.evaluate("runs/tiny", "test.txt")
     <Report: ... bits per byte, perplexity ..., 14 tokens, 0.00% unknown>
     """
-    return finish(evaluating(run, data, set or {}, dynamic))
+    return finish(evaluating(run, data, set or {}, EvalOptions(dynamic, html)))
 
 
 def evaluating(
     run: Opened | Name,
     data: Sequence[Name],
     sets: Mapping[str, Any] | Sequence[str] = (),
-    dynamic: str | None = None,
-    explain: bool = True,
+    options: EvalOptions = _DEFAULT,
 ) -> Iterator[Event]:
-    """Run `evaluate` and yield its progress; the last event holds the report. ``sets``: ``key=value``.
-
-    ``explain``: what needs care is also a note, for callers that do not show the report.
-    """
+    """Run `evaluate` and yield its progress; the last event holds the report. ``sets``: ``key=value``."""
     given = dict(sets) if isinstance(sets, Mapping) else config.parse_sets(sets)
-    if dynamic is not None:
-        given["dynamic.rule"] = dynamic
-    found = opened(run)
-    for event in found.settings.find_task().evaluate(found.trained, [os.fspath(n) for n in data], given):
+    if options.dynamic is not None:
+        given["dynamic.rule"] = options.dynamic
+    if options.html is not None:
+        _check_page(options.html)
+    found, files = opened(run), [os.fspath(name) for name in data]
+    for event in found.settings.find_task().evaluate(found.trained, files, given):
         report = event.result if isinstance(event, Done) else None
-        if explain and isinstance(report, Report) and report.explanation:
+        if options.explain and isinstance(report, Report) and report.explanation:
             yield Note(report.explanation)
+        if report is not None and options.html is not None:
+            page = page_of(report)
+            page.text(f"Measured: {found.settings.name} on {', '.join(files)}.", soft=True)
+            yield Note(f"written: {page.save(options.html)}")
         yield event
+
+
+def _check_page(path: Name) -> None:
+    """Raise what can be known before anything is measured."""
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise ConfigError(f"'--html' is '{os.fspath(path)}', which is not a page; it must end in .html")
+
+
+def page_of(report: Any) -> Page:
+    """Return the page of a report, or one with its numbers where it has none of its own."""
+    if isinstance(report, PagedReport):
+        page: Page = report.page()
+        return page
+    rows = tuple((name, value) for name, value in report.to_json().items() if _is_shown(value))
+    made = Page("What was measured")
+    made.table(Table(("measure", "value"), rows))
+    return made
+
+
+def _is_shown(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float)

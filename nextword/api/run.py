@@ -111,18 +111,21 @@ class Run(Opened):
         self,
         *data: Name,
         dynamic: Literal["sgd", "rms"] | None = None,
+        html: Name | None = None,
         set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
     ) -> Report:
         """Measure the model on files: perplexity, bits per byte and the rest of the report.
 
         ``dynamic`` ("sgd" or "rms"): a copy of a neural model learns from each segment once it is scored.
+        ``html`` writes a page with pictures.
 
         >>> run.evaluate("test.txt").tokens
         14
         """
         from nextword.api import eval as measuring
 
-        found: Report = finish(measuring.evaluating(self, data, set or {}, dynamic))
+        options = measuring.EvalOptions(dynamic, html)
+        found: Report = finish(measuring.evaluating(self, data, set or {}, options))
         return found
 
     @checked

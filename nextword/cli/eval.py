@@ -25,13 +25,17 @@ def evaluate(
         Rule | None,
         typer.Option(help="Dynamic evaluation: a neural model learns from each segment once it is scored."),
     ] = None,
+    html: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Also write a page with pictures to this .html file.")
+    ] = None,
     sets: Sets = None,
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Measure a run on text: perplexity, bits per byte, unknown words, signature."""
+    """Measure a run: perplexity and bits per byte of text, accuracy and F1 of tags and labels."""
     from nextword.api import eval as measuring
 
     rule = None if dynamic is None else dynamic.value
-    report = progress.follow(measuring.evaluating(run, data, sets or (), rule, explain=json))
+    options = measuring.EvalOptions(rule, html, explain=json)
+    report = progress.follow(measuring.evaluating(run, data, sets or (), options))
     show.as_json(report.to_json()) if json else show.result(str(report))

@@ -155,6 +155,15 @@ class FinalFacts(Protocol):
         ...
 
 
+@runtime_checkable
+class PagedReport(Protocol):
+    """What `Task.evaluate` measured, with pictures for ``eval --html``."""
+
+    def page(self) -> Any:
+        """Return a `nextword.drawing.page.Page`."""
+        ...
+
+
 class DataFacts(Protocol):
     """What ``training.json`` and the model card say about the data."""
 

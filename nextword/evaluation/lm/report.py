@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from nextword.core.display import show_number
+from nextword.drawing.page import Page, Table
 
 _MANY_UNSEEN = 0.25  # the share of new words from which on they decide the numbers
 _STORED = 8  # bits of a byte
@@ -135,6 +136,15 @@ class Report:
         width = max(len(name) for name, _ in self.rows())
         lines = [f"{name:<{width}}  {value}" for name, value in self.rows()]
         return "\n".join([*lines, *([self.explanation] if self.explanation else [])])
+
+    def page(self) -> Page:
+        """Return the numbers as a page."""
+        made = Page("How well text is predicted")
+        made.verdict(True, f"{show_number(self.bits_per_byte, 4)} bits per byte over {self.bytes:,} bytes.")
+        made.table(Table(("measure", "value"), tuple(self.rows())))
+        if self.explanation:
+            made.text(self.explanation)
+        return made
 
     def _repr_html_(self) -> str:
         cells = "".join(
