@@ -79,8 +79,8 @@ class Ending:
 
 
 def settings_in(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Pick the settings of decoding out of the arguments of a call."""
-    found = {name: arguments[name] for name in DecodeSettings.model_fields}
+    """Pick the settings of decoding out of the arguments of a call; rarer ones come by ``set``."""
+    found = {name: arguments[name] for name in DecodeSettings.model_fields if name in arguments}
     one = {name: (found[name],) for name in ("stop", "ban") if isinstance(found[name], str)}
     return found | one
 

@@ -3,11 +3,12 @@
     generate(model, prompts, settings, tokenizer=None, source=None) -> Iterator[Token]    the only loop
     collect(tokens) -> list[Generated]                whole rows, where no stream is needed
         Token(row, id, logprob, text, reason)             one token as it comes; a row's last has a reason
-    Generated(row, ids, logprobs, text, reason)
+    Generated(row, ids, logprobs, text, reason, score)
     DecodeSettings(decode="sample", max_tokens=…, …)  every value with its limits; `.seeded()` draws a seed
-    Greedy, Sample (choose.py), Beam (beam.py)        the slot "decode": greedy, sample, beam
+    Greedy, Sampling (choose.py), Beam (beam.py)      the slot "decode": greedy, sample, beam
+    top, best, at                                     peaks.py, the most likely tokens of arrays and tensors
     temperature, top_k, top_p, min_p, typical, repeated, draw, uniform     sampling.py, pure functions
-    NoRepeat, Banned, MinTokens, Never, Penalty, limits_of      limits.py
+    NoRepeat, Banned, MinTokens, Never, Penalty, Forced, limits_of      limits.py
     AtEnd, MaxTokens, StopStrings, stops_of                     limits.py
     TextStream(tokenizer, prompt, stop).push(id), .flush()      text.py
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from nextword.core.contracts import Array
 from nextword.decode.limits import StopRule, Written
+from nextword.decode.peaks import at, best
 from nextword.decode.sampling import Ints, draw, shape, uniform
 from nextword.decode.settings import DecodeSettings
-from nextword.models.distributions import Floats
+from nextword.models.distributions import Floats, as_numpy
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class GeneratedToken:
     logprob: float  # log p by the model itself, before temperature and limits
     text: str = ""  # what can be shown now, where the tokenizer was given
     reason: str = ""
+    score: float | None = None  # of a row's last token: what beam search ranked the text by
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Prompt:
 
     row: int
     prompt: tuple[int, ...] = ()
+    source: int = 0  # tokens of its source; 0: it has none
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,19 @@ class Chooser(Protocol):
         """What the rows have generated, in the order of the distributions."""
         ...
 
-    def choose(self, logp_RV: Floats, allowed_RV: Floats) -> Selection:
-        """Choose tokens from the model's distributions and those under the limits."""
+    def choose(self, logp_RV: Array, allowed_RV: Array) -> Selection:
+        """Choose tokens from the model's distributions and those under the limits, arrays or tensors."""
+        ...
+
+
+@runtime_checkable
+class Watcher(Protocol):
+    """A chooser that wants to know where each row looks in its source."""
+
+    watches: bool
+
+    def look(self, weights_RS: Floats) -> None:
+        """Take what the next prediction of each row looks at, before `choose`."""
         ...
 
 
@@ -76,7 +91,7 @@ class Greedy:
 
     def __init__(self, settings: DecodeSettings, jobs: Sequence[Prompt], stop: StopRule) -> None:
         self.settings, self.jobs, self.stop = settings, list(jobs), stop
-        self.rows = [Written(job.prompt) for job in jobs]
+        self.rows = [Written(job.prompt, source=job.source) for job in jobs]
 
     @staticmethod
     def texts(settings: DecodeSettings) -> int:
@@ -88,18 +103,19 @@ class Greedy:
         """Return True: one row per text."""
         return True
 
-    def pick(self, allowed_RV: Floats) -> Ints:
+    def pick(self, allowed_RV: Array) -> Ints:
         """Pick one token per row."""
-        words_R: Ints = np.argmax(allowed_RV, axis=-1)
-        return words_R
+        return best(allowed_RV)
 
-    def choose(self, logp_RV: Floats, allowed_RV: Floats) -> Selection:
+    def choose(self, logp_RV: Array, allowed_RV: Array) -> Selection:
         """Continue every row until a rule stops it."""
         words, tokens, going = self.pick(allowed_RV), [], []
-        for place, (job, written, word) in enumerate(zip(self.jobs, self.rows, words, strict=True)):
-            written.ids.append(int(word))
+        logps = at(logp_RV, np.arange(len(words)), words).tolist()
+        rows = zip(self.jobs, self.rows, words.tolist(), logps, strict=True)
+        for place, (job, written, word, logp) in enumerate(rows):
+            written.ids.append(word)
             reason = self.stop(written)
-            tokens.append(GeneratedToken(job.row, int(word), float(logp_RV[place, word]), reason=reason))
+            tokens.append(GeneratedToken(job.row, word, logp, reason=reason))
             if not reason:
                 going.append(place)
         self.jobs, self.rows = [self.jobs[i] for i in going], [self.rows[i] for i in going]
@@ -115,9 +131,9 @@ class Sampling(Greedy):
         """Return as many as were asked for."""
         return settings.samples
 
-    def pick(self, allowed_RV: Floats) -> Ints:
+    def pick(self, allowed_RV: Array) -> Ints:
         """Draw each row with its own random number, from the seed, its text and its position."""
         seed = self.settings.seed or 0
         pairs = zip(self.jobs, self.rows, strict=True)
         numbers = [uniform(seed, job.row, len(row.ids)) for job, row in pairs]
-        return draw(shape(allowed_RV, self.settings), numbers)
+        return draw(shape(as_numpy(allowed_RV, np.float64), self.settings), numbers)

@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 
 from nextword.core.catalog import find
-from nextword.core.contracts import LanguageModel, Preparable, State, Tokenizer
-from nextword.decode.choose import Chooser, GeneratedToken, Prompt
+from nextword.core.contracts import Aligner, LanguageModel, Preparable, Source, State, Tokenizer
+from nextword.core.errors import ConfigError
+from nextword.decode.choose import Chooser, GeneratedToken, Prompt, Watcher
 from nextword.decode.limits import Limit, limits_of, stops_of
+from nextword.decode.peaks import checked, copied
 from nextword.decode.sampling import Ints
 from nextword.decode.settings import DecodeSettings
 from nextword.decode.text import TextStream
-from nextword.models.distributions import as_numpy, without_nan
+from nextword.models.distributions import Floats, as_numpy
 
 __all__ = ["DecodeSettings", "Generated", "GeneratedToken", "collect", "generate"]
 
@@ -33,6 +35,7 @@ class Generated:
     logprobs: tuple[float, ...]
     text: str
     reason: str
+    score: float | None = None  # what beam search ranked it by
 
     @property
     def logprob(self) -> float:
@@ -58,9 +61,10 @@ def generate(
     streams: dict[int, TextStream] = {}
     if isinstance(model, Preparable):
         model.ready()
-    for jobs, places in _batches(prompts, settings, way):
+    lengths = source_lengths(source, len(prompts))
+    for jobs, places in _batches(prompts, lengths, settings, way):
         chooser = way(settings, jobs, stop)
-        state = _read(model, [prompts[place] for place in places], source, places, len(prompts))
+        state = _read(model, [prompts[place] for place in places], source, places)
         for token in _loop(model, chooser, limits, state):
             if tokenizer is None:
                 yield token
@@ -83,6 +87,7 @@ def collect(tokens: Iterable[GeneratedToken]) -> list[Generated]:
             tuple(token.logprob for token in found),
             "".join(token.text for token in found),
             found[-1].reason,
+            found[-1].score,
         )
         for row, found in sorted(rows.items())
     ]
@@ -90,9 +95,11 @@ def collect(tokens: Iterable[GeneratedToken]) -> list[Generated]:
 
 def _loop(model: LanguageModel, chooser: Chooser, limits: Limit, state: State) -> Iterator[GeneratedToken]:
     """Repeat distribution, limits, choice and step until every row has stopped."""
-    logp_RV = without_nan(as_numpy(model.next(state), np.float64))
+    logp_RV = checked(model.next(state))
     while True:
-        allowed_RV = logp_RV.copy()
+        if isinstance(chooser, Watcher) and chooser.watches:
+            chooser.look(_attention(model, state))
+        allowed_RV = copied(logp_RV)
         limits(allowed_RV, chooser.rows)
         choice = chooser.choose(logp_RV, allowed_RV)
         yield from choice.tokens
@@ -101,11 +108,27 @@ def _loop(model: LanguageModel, chooser: Chooser, limits: Limit, state: State) -
         if not np.array_equal(choice.parents, np.arange(len(logp_RV))):
             state = model.reorder(state, choice.parents)
         step, state = model.step(choice.ids, state)
-        logp_RV = without_nan(as_numpy(step, np.float64))
+        logp_RV = checked(step)
+
+
+def _attention(model: LanguageModel, state: State) -> Floats:
+    """Return where the next prediction of each row looks in its source."""
+    if not isinstance(model, Aligner):
+        raise ConfigError(
+            "'decode.coverage_penalty' is above 0, but this model does not attend to a source; set it to 0"
+        )
+    return as_numpy(model.attention(state), np.float64)
+
+
+def source_lengths(source: Any, count: int) -> list[int]:
+    """Return how many tokens the source of each prompt has; 0 where there is none."""
+    if not isinstance(source, Source):
+        return [0] * count
+    return [int(length) for length in as_numpy(source.lengths_B)]
 
 
 def _batches(
-    prompts: Sequence[Sequence[int]], settings: DecodeSettings, way: type[Chooser]
+    prompts: Sequence[Sequence[int]], lengths: list[int], settings: DecodeSettings, way: type[Chooser]
 ) -> Iterator[tuple[list[Prompt], list[int]]]:
     """Yield prompts in batches of a bounded number of rows, and the prompt that each row continues."""
     texts = way.texts(settings)
@@ -117,21 +140,16 @@ def _batches(
     for first in range(0, len(starts), size):
         rows = starts[first : first + size]
         places = [row // texts for row in rows]
-        yield [Prompt(row, tuple(map(int, prompts[i]))) for row, i in zip(rows, places, strict=True)], places
+        pairs = zip(rows, places, strict=True)
+        yield [Prompt(row, tuple(map(int, prompts[i])), lengths[i]) for row, i in pairs], places
 
 
-def _read(
-    model: LanguageModel, prompts: Sequence[Sequence[int]], source: Any, places: list[int], count: int
-) -> State:
+def _read(model: LanguageModel, prompts: Sequence[Sequence[int]], source: Any, places: list[int]) -> State:
     """Return the state after the prompts: one parallel `score` of each, then copied to its rows."""
-    if source is not None:  # a source belongs to each prompt: read all, keep the rows of this batch
-        state = model.reorder(model.start(count, source), np.array(places, dtype=np.int64))
-        rows = np.arange(len(places), dtype=np.int64)
-    else:
-        distinct = sorted(set(places))
-        rows = np.array([distinct.index(place) for place in places], dtype=np.int64)
-        prompts = [prompts[places.index(place)] for place in distinct]
-        state = model.start(len(distinct))
+    distinct = sorted(set(places))
+    rows = np.array([distinct.index(place) for place in places], dtype=np.int64)
+    prompts = [prompts[places.index(place)] for place in distinct]
+    state = model.start(len(distinct), None if source is None else _sources(source, distinct))
     lengths = np.array([len(prompt) for prompt in prompts], dtype=np.int64)
     if lengths.any():
         ids: Ints = np.zeros((len(prompts), int(lengths.max())), dtype=np.int64)
@@ -139,6 +157,14 @@ def _read(
             ids[row, : len(prompt)] = prompt
         state = model.score(ids, lengths, state)[1]
     return state if np.array_equal(rows, np.arange(len(prompts))) else model.reorder(state, rows)
+
+
+def _sources(source: Any, places: list[int]) -> Any:
+    """Return the sources of these prompts, none longer than the longest of them."""
+    if not isinstance(source, Source):
+        return [source[place] for place in places]
+    lengths_B = source.lengths_B[places]
+    return Source(source.ids_BS[places][:, : max(int(lengths_B.max()), 1)], lengths_B)
 
 
 def _with_text(token: GeneratedToken, streams: dict[int, TextStream]) -> GeneratedToken:

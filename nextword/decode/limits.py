@@ -6,17 +6,19 @@ A limit removes probability; a stop rule returns the reason to stop, or nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
-from nextword.core.contracts import END, START, UNKNOWN, Tokenizer
+from nextword.core.contracts import END, START, UNKNOWN, Array, Tokenizer
 from nextword.core.errors import ConfigError
-from nextword.decode.sampling import repeated
 from nextword.decode.settings import DecodeSettings
-from nextword.models.distributions import Floats
+from nextword.models.distributions import as_numpy, normalise
+
+SPARE = 10  # tokens that a text may have beyond its ratio to the source: a short source may need them
 
 
 @dataclass
@@ -25,6 +27,12 @@ class Written:
 
     prompt: tuple[int, ...] = ()
     ids: list[int] = field(default_factory=list)
+    source: int = 0  # tokens of its source; 0: it has none
+
+    @property
+    def count(self) -> int:
+        """How many tokens were generated."""
+        return len(self.ids)
 
     @property
     def all(self) -> list[int]:
@@ -33,9 +41,9 @@ class Written:
 
 
 class Limit(Protocol):
-    """Changes ``logp_BV`` in place, given what each row has generated."""
+    """Changes ``logp_BV``, an array or a tensor, in place, given what each row has generated."""
 
-    def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
+    def __call__(self, logp_BV: Array, rows: Sequence[Written]) -> None:
         """Remove probability."""
         ...
 
@@ -54,21 +62,27 @@ class Never:
 
     ids: tuple[int, ...]
 
-    def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
+    def __call__(self, logp_BV: Array, rows: Sequence[Written]) -> None:
         """Mask it in every row."""
         logp_BV[:, list(self.ids)] = -np.inf
 
 
 @dataclass(frozen=True)
 class MinTokens:
-    """No END before this many tokens."""
+    """No END before this many tokens, or this many for each token of the source."""
 
     count: int
+    ratio: float = 0.0
 
-    def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
+    def of(self, source: int) -> int:
+        """Return the number for a source of this many tokens."""
+        return max(self.count, math.floor(self.ratio * source))
+
+    def __call__(self, logp_BV: Array, rows: Sequence[Written]) -> None:
         """Mask END in rows that are too short."""
-        short = [row for row, written in enumerate(rows) if len(written.ids) < self.count]
-        logp_BV[short, END] = -np.inf
+        short = [row for row, written in enumerate(rows) if written.count < self.of(written.source)]
+        if short:
+            logp_BV[short, END] = -np.inf
 
 
 @dataclass(frozen=True)
@@ -77,10 +91,11 @@ class NoRepeat:
 
     size: int
 
-    def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
+    def __call__(self, logp_BV: Array, rows: Sequence[Written]) -> None:
         """Mask what would complete a sequence that is already there."""
         for row, written in enumerate(rows):
-            logp_BV[row, self._completions(np.asarray(written.all, dtype=np.int64))] = -np.inf
+            if found := self._completions(np.asarray(written.all, dtype=np.int64)):
+                logp_BV[row, found] = -np.inf
 
     def _completions(self, ids: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[int]:
         if len(ids) < self.size:
@@ -98,14 +113,15 @@ class Banned:
         self.single = [ids[0] for ids in self.sequences if len(ids) == 1]
         self.longer = [ids for ids in self.sequences if len(ids) > 1]
 
-    def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
+    def __call__(self, logp_BV: Array, rows: Sequence[Written]) -> None:
         """Mask what would complete a banned sequence."""
-        logp_BV[:, self.single] = -np.inf
+        if self.single:
+            logp_BV[:, self.single] = -np.inf
         if self.longer:
             for row, written in enumerate(rows):
                 ids = tuple(written.all)
-                last = [words[-1] for words in self.longer if ids[1 - len(words) :] == words[:-1]]
-                logp_BV[row, last] = -np.inf
+                if last := [words[-1] for words in self.longer if ids[1 - len(words) :] == words[:-1]]:
+                    logp_BV[row, last] = -np.inf
 
 
 @dataclass(frozen=True)
@@ -114,9 +130,28 @@ class Penalty:
 
     value: float
 
-    def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
+    def __call__(self, logp_BV: Array, rows: Sequence[Written]) -> None:
         """Penalize every token of the row so far."""
-        logp_BV[:] = repeated(logp_BV, [written.all for written in rows], self.value)
+        for row, written in enumerate(rows):
+            if words := sorted(set(written.all)):
+                logp_BV[row, words] *= self.value
+        logp_BV[:] = normalised(logp_BV)
+
+
+@dataclass(frozen=True)
+class Forced:
+    """Every text begins with these tokens."""
+
+    ids: tuple[int, ...]
+
+    def __call__(self, logp_BV: Array, rows: Sequence[Written]) -> None:
+        """Mask all but the next of them, which is allowed whatever the model or another limit says."""
+        for row, written in enumerate(rows):
+            if written.count < len(self.ids):
+                word = self.ids[written.count]
+                own = float(logp_BV[row, word])
+                logp_BV[row] = -np.inf
+                logp_BV[row, word] = own if np.isfinite(own) else 0.0
 
 
 @dataclass(frozen=True)
@@ -125,12 +160,13 @@ class Limits:
 
     parts: tuple[Limit, ...]
 
-    def __call__(self, logp_BV: Floats, rows: Sequence[Written]) -> None:
+    def __call__(self, logp_BV: Array, rows: Sequence[Written]) -> None:
         """Apply them one after another."""
         for part in self.parts:
             part(logp_BV, rows)
-        stuck = np.isneginf(logp_BV).all(axis=1)
-        logp_BV[stuck, END] = 0.0
+        peaks_B = logp_BV.max(axis=1) if isinstance(logp_BV, np.ndarray) else as_numpy(logp_BV.amax(1))
+        if (stuck := np.flatnonzero(np.isneginf(peaks_B))).size:
+            logp_BV[stuck, END] = 0.0
 
 
 @dataclass(frozen=True)
@@ -144,13 +180,20 @@ class AtEnd:
 
 @dataclass(frozen=True)
 class MaxTokens:
-    """Stop after this many tokens."""
+    """Stop after this many tokens; with a source also after `ratio` times its length and a few more."""
 
     count: int
+    ratio: float = 0.0
+
+    def of(self, source: int) -> int:
+        """Return the number for a source of this many tokens; 0: there is none."""
+        if not (source and self.ratio):
+            return self.count
+        return min(self.count, math.ceil(self.ratio * source) + SPARE)
 
     def __call__(self, row: Written) -> str:
         """Return ``length`` when it is long enough."""
-        return "length" if len(row.ids) >= self.count else ""
+        return "length" if row.count >= self.of(row.source) else ""
 
 
 @dataclass(frozen=True)
@@ -179,17 +222,25 @@ class FirstOf:
         return next((reason for rule in self.rules if (reason := rule(row))), "")
 
 
+def normalised(logp_BV: Array) -> Array:
+    """Shift every row so that its probabilities sum to 1."""
+    return normalise(logp_BV) if isinstance(logp_BV, np.ndarray) else logp_BV.log_softmax(-1)
+
+
 def limits_of(settings: DecodeSettings, tokenizer: Tokenizer | None = None) -> Limits:
     """Return the limits that settings ask for; banned words need the tokenizer."""
     parts: list[Limit] = [Never((START,) if settings.unknown else (START, UNKNOWN))]
     if settings.repetition_penalty != 1:
         parts.append(Penalty(settings.repetition_penalty))
-    if settings.min_tokens:
-        parts.append(MinTokens(settings.min_tokens))
+    if settings.min_tokens or settings.min_ratio:
+        parts.append(MinTokens(settings.min_tokens, settings.min_ratio))
     if settings.no_repeat:
         parts.append(NoRepeat(settings.no_repeat))
     if settings.ban:
         parts.append(Banned(_spellings(settings.ban, _needed(tokenizer, "decode.ban"))))
+    if settings.prefix:
+        found = _needed(tokenizer, "decode.prefix").encode(settings.prefix)
+        parts.append(Forced(tuple(int(word) for word in found)))
     return Limits(tuple(parts))
 
 
@@ -198,7 +249,7 @@ def stops_of(settings: DecodeSettings, tokenizer: Tokenizer | None = None) -> Fi
     rules: list[StopRule] = [AtEnd()]
     if settings.stop:
         rules.append(StopStrings(settings.stop, _needed(tokenizer, "decode.stop").decode))
-    return FirstOf((*rules, MaxTokens(settings.max_tokens)))
+    return FirstOf((*rules, MaxTokens(settings.max_tokens, settings.max_ratio)))
 
 
 def _needed(tokenizer: Tokenizer | None, setting: str) -> Tokenizer:

@@ -15,6 +15,13 @@ class DecodeSettings(Settings):
     decode: str = Field("sample", description="how the next token is chosen: greedy, sample or beam")
     max_tokens: int = Field(100, ge=1, le=1_000_000, description="maximum number of tokens, END included")
     min_tokens: int = Field(0, ge=0, le=1_000_000, description="minimum number of tokens before END")
+    max_ratio: float = Field(
+        0.0, ge=0, le=1000, description="tokens for each one of the source, plus 10, at most (0: no limit)"
+    )
+    min_ratio: float = Field(
+        0.0, ge=0, le=1000, description="tokens for each one of the source before END, at least"
+    )
+    prefix: str = Field("", max_length=100_000, description="what every text begins with")
     stop: tuple[str, ...] = Field((), max_length=64, description="texts that stop generation")
     ban: tuple[str, ...] = Field((), max_length=10_000, description="words that are never generated")
     no_repeat: int = Field(
@@ -42,6 +49,16 @@ class DecodeSettings(Settings):
     beam_size: int = Field(4, ge=1, le=4096, description="beam: hypotheses kept")
     length_penalty: float = Field(0.6, ge=0, le=10, description="beam: alpha of ((5 + length) / 6) ^ alpha")
     n_best: int = Field(1, ge=1, le=4096, description="beam: texts for each prompt, at most the beam size")
+    coverage_penalty: float = Field(
+        0.0, ge=0, le=100, description="beam: beta of the sum of log(min(attention to a source token, 1))"
+    )
+    patience: float = Field(
+        1.0, gt=0, le=1000, description="beam: ends when this many times the beam size are finished"
+    )
+    groups: int = Field(1, ge=1, le=4096, description="beam: groups that differ; divides the beam size")
+    diversity: float = Field(
+        0.5, ge=0, le=100, description="beam: what a token loses for each use by an earlier group"
+    )
     batch: int = Field(64, ge=1, le=65_536, description="rows processed at once; does not change results")
 
     @model_validator(mode="after")
@@ -50,6 +67,10 @@ class DecodeSettings(Settings):
             raise ValueError(f"min_tokens is {self.min_tokens}, more than max_tokens {self.max_tokens}")
         if self.n_best > self.beam_size:
             raise ValueError(f"n_best is {self.n_best}, more than beam_size {self.beam_size}")
+        if self.beam_size % self.groups:
+            raise ValueError(f"groups is {self.groups}, which does not divide beam_size {self.beam_size}")
+        if self.min_ratio > self.max_ratio > 0:
+            raise ValueError(f"min_ratio is {self.min_ratio:g}, more than max_ratio {self.max_ratio:g}")
         if any(not text for text in (*self.stop, *self.ban)):
             raise ValueError("an empty text cannot be a stop text or a banned word; leave it out")
         return self
