@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from nextword.core import catalog, config
@@ -32,10 +33,10 @@ def settings(model: str) -> list[dict[str, Any]]:
     return [
         {
             "name": f"{group}.{name}",
-            "default": config.shown(getattr(each, name)),
+            "default": config.shown(attrgetter(name)(each)),
             "allowed": ", ".join(allowed(field)),
             "description": field.description or "",
         }
         for group, each in plan(model).groups.items()
-        for name, field in type(each).model_fields.items()
+        for name, field in config.leaves(type(each))
     ]

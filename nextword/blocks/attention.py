@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nextword.blocks.cache import KeysValues, Memory, Reading, real_slots
+from nextword.blocks.cost import Cost, Load, linear, weights
 from nextword.blocks.positions import NoPosition
 from nextword.blocks.rms import rms_norm
 from nextword.blocks.roles import Role, Roles
@@ -32,6 +33,11 @@ class QKNorm(nn.Module):
         self.query_gain_K = nn.Parameter(torch.ones(shape.head_size))
         self.key_gain_K = nn.Parameter(torch.ones(shape.head_size))
 
+    @classmethod
+    def cost(cls, shape: Shape) -> Cost:
+        """Count the gains."""
+        return weights(2 * shape.head_size)
+
     def forward(self, x_BTNK: Tensor) -> Tensor:
         """Norm the heads; query heads come first, then key heads."""
         kinds = (self.heads, x_BTNK.shape[2] - self.heads)
@@ -46,13 +52,20 @@ class NoQKNorm(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
 
+    @classmethod
+    def cost(cls, shape: Shape) -> Cost:
+        """Count nothing."""
+        return Cost()
+
     def forward(self, x_BTNK: Tensor) -> Tensor:
         """Return the input."""
         return x_BTNK
 
 
 class Heads(nn.Module):
-    """What every attention has: Attention(Q, K, V) = softmax(Q Kᵀ / √K) V in N heads, and the output matrix.
+    """What every attention has: Attention(Q, K, V) = softmax(s Q Kᵀ) V in N heads, and the output matrix.
+
+    s is 1/√K, or what the slot "scale" names.
 
     M heads of keys and values serve N heads of queries, N / M each: M = N is multi-head attention,
     M = 1 multi-query. The products with Q, K and V and the softmax are in float32 even under bfloat16
@@ -60,11 +73,13 @@ class Heads(nn.Module):
     """
 
     roles: ClassVar[Roles] = {"out": Role.OUT}
+    from_x: nn.Linear
     out: nn.Linear
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.heads, self.kv_heads, self.head_size = shape.heads, shape.kv_heads, shape.head_size
+        self.scale: float = find("scale", shape.scale)(shape.head_size)
 
     def split(self, projected_BTX: Tensor) -> Tensor:
         """Return ``x_BTNK`` in float32, with an axis for the heads."""
@@ -79,7 +94,7 @@ class Heads(nn.Module):
         mask: Tensor | None,
         is_causal: bool = False,
     ) -> Tensor:
-        """Compute softmax(Q Kᵀ / √K + mask) V; a Boolean mask is true at the keys that are used."""
+        """Compute softmax(s Q Kᵀ + mask) V; a Boolean mask is true at the keys that are used."""
         if torch.is_autocast_enabled(q_BNTK.device.type):
             with torch.autocast(q_BNTK.device.type, enabled=False):
                 return self._weigh(q_BNTK, keys_BNSK, values_BNSK, mask, is_causal)
@@ -90,7 +105,7 @@ class Heads(nn.Module):
     ) -> Tensor:
         is_shared = self.kv_heads != self.heads
         return F.scaled_dot_product_attention(
-            q_BNTK, keys_BNSK, values_BNSK, mask, is_causal=is_causal, enable_gqa=is_shared
+            q_BNTK, keys_BNSK, values_BNSK, mask, is_causal=is_causal, scale=self.scale, enable_gqa=is_shared
         )
 
     def leave(self, mixed_BNTK: Tensor) -> Tensor:
@@ -108,10 +123,19 @@ class Attention(Heads):
     def __init__(self, shape: Shape, position: NoPosition) -> None:
         super().__init__(shape)
         self.causal = shape.causal
-        self.position = (position,)  # in a tuple, because its weights belong to the whole stack
+        own = position.of_layer(shape)
+        self.position = (own,)  # in a tuple, because its weights belong to the whole stack
+        if not any(own is each for each in position.modules()):
+            self.own_position = own
         self.norm = find("qk_norm", shape.qk_norm)(shape)
-        self.from_x = nn.Linear(shape.width, (shape.heads + 2 * shape.kv_heads) * self.head_size, shape.bias)
-        self.out = nn.Linear(shape.heads * self.head_size, shape.width, shape.bias)
+        bias = shape.biased_attention
+        self.from_x = nn.Linear(shape.width, (shape.heads + 2 * shape.kv_heads) * self.head_size, bias)
+        self.out = nn.Linear(shape.heads * self.head_size, shape.width, bias)
+
+    @classmethod
+    def cost(cls, shape: Shape, load: Load) -> Cost:
+        """Count the matrices, and Q Kᵀ and its product with V for all pairs of a row."""
+        return matrices(shape, load) + Cost(0, pairs(shape, load))
 
     def start(self, batch: int, source: Memory | None = None) -> KeysValues:
         """Return an empty cache of keys and values."""
@@ -133,7 +157,7 @@ class Attention(Heads):
         q_BNTK, k_BNTK, v_BNTK = self._project(x_BTD, reading)
         shared = self.heads // self.kv_heads
         k_BNTK, v_BNTK = (part.repeat_interleave(shared, dim=1) for part in (k_BNTK, v_BNTK))
-        scores_BNTS = q_BNTK @ k_BNTK.transpose(-2, -1) * self.head_size**-0.5
+        scores_BNTS = q_BNTK @ k_BNTK.transpose(-2, -1) * self.scale
         bias, seen = self.position[0].bias(reading.places, reading.keys), self._seen(reading)
         scores_BNTS = scores_BNTS if bias is None else scores_BNTS + bias
         scores_BNTS = scores_BNTS if seen is None else scores_BNTS.masked_fill(~seen, -torch.inf)
@@ -164,6 +188,22 @@ class Attention(Heads):
         return reading.mask, reading.is_causal
 
 
+def matrices(shape: Shape, load: Load) -> Cost:
+    """Count the matrices of self-attention, the norm of queries and keys, and positions of its own."""
+    inner, bias = shape.heads * shape.head_size, shape.biased_attention
+    into = linear(shape.width, inner + 2 * shape.kv_heads * shape.head_size, load.tokens, bias)
+    out = linear(inner, shape.width, load.tokens, bias)
+    own: Cost = find("qk_norm", shape.qk_norm).cost(shape) + find("position", shape.position).layer_cost(
+        shape
+    )
+    return into + out + own
+
+
+def pairs(shape: Shape, load: Load) -> int:
+    """Count the multiply-adds of all pairs of tokens: their scores, and their part in the sum of values."""
+    return 2 * load.tokens * load.length * shape.heads * shape.head_size
+
+
 class SourceKeys(NamedTuple):
     """Keys and values of an encoder's output, and how many of each row are real."""
 
@@ -180,10 +220,22 @@ class CrossAttention(Heads):
 
     def __init__(self, shape: Shape, position: NoPosition) -> None:
         super().__init__(shape)
-        self.from_x = nn.Linear(shape.width, shape.heads * self.head_size, shape.bias)
+        bias = shape.biased_attention
+        self.from_x = nn.Linear(shape.width, shape.heads * self.head_size, bias)
         width = shape.source_width or shape.width
-        self.from_source = nn.Linear(width, 2 * shape.kv_heads * self.head_size, shape.bias)
-        self.out = nn.Linear(shape.heads * self.head_size, shape.width, shape.bias)
+        self.from_source = nn.Linear(width, 2 * shape.kv_heads * self.head_size, bias)
+        self.out = nn.Linear(shape.heads * self.head_size, shape.width, bias)
+
+    @classmethod
+    def cost(cls, shape: Shape, load: Load) -> Cost:
+        """Count the matrices, two of them applied to the source, and the products of tokens and source."""
+        inner, bias = shape.heads * shape.head_size, shape.biased_attention
+        of_tokens = linear(shape.width, inner, load.tokens, bias) + linear(
+            inner, shape.width, load.tokens, bias
+        )
+        width = shape.source_width or shape.width
+        of_source = linear(width, 2 * shape.kv_heads * shape.head_size, load.source_tokens, bias)
+        return of_tokens + of_source + Cost(0, 2 * load.tokens * load.source * inner)
 
     def start(self, batch: int, source: Memory | None = None) -> SourceKeys:
         """Return keys and values of the whole source; raise an error without a source."""
@@ -202,3 +254,18 @@ class CrossAttention(Heads):
         q_BNTK = self.split(self.from_x(x_BTD[:, skip:])).transpose(1, 2)
         mask = real_slots(lengths_B, keys_BNSK.shape[2], x_BTD.device)
         return self.leave(self.weigh(q_BNTK, keys_BNSK, values_BNSK, mask)), state
+
+
+def sqrt(head_size: int) -> float:
+    """Return 1 / √K: scores keep their variance, however large a head is (Vaswani et al. 2017)."""
+    return float(head_size**-0.5)
+
+
+def linear_scale(head_size: int) -> float:
+    """Return 1 / K, as the maximal update parametrization has it (Yang et al. 2022)."""
+    return 1.0 / head_size
+
+
+def no_scale(head_size: int) -> float:
+    """Return 1: the size of the query matrix has to make up for it, as in T5."""
+    return 1.0

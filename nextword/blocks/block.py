@@ -6,19 +6,27 @@ connections" [MAUSAM "Transformers (2017) Made Many Changes at Once!"]. Pre-norm
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor, nn
 
 from nextword.blocks.cache import Memory, Reading
+from nextword.blocks.cost import Cost, Load, weights
 from nextword.blocks.positions import NoPosition
 from nextword.blocks.shape import Shape
 from nextword.core.catalog import find
 from nextword.core.contracts import State
 
 
-def make_norm(shape: Shape) -> nn.Module:
-    """Return the norm that the shape names."""
-    norm: nn.Module = find("norm", shape.norm)(shape.width, shape.bias, shape.norm_eps)
+def make_norm(shape: Shape, name: str = "") -> nn.Module:
+    """Return the norm that the shape names, or another one."""
+    norm: nn.Module = find("norm", name or shape.norm)(shape.width, shape.bias, shape.norm_eps)
     return norm
+
+
+def norm_cost(shape: Shape, name: str = "") -> Cost:
+    """Count what `make_norm` makes."""
+    return weights(find("norm", name or shape.norm).weights(shape.width, shape.bias))
 
 
 class PreNorm(nn.Module):
@@ -31,6 +39,12 @@ class PreNorm(nn.Module):
         self.norm = make_norm(shape)
         self.join = find("join", shape.join)(shape.width, shape.width)
         self.drop = nn.Dropout(shape.dropout) if shape.dropout else None
+
+    @classmethod
+    def cost(cls, shape: Shape, load: Load) -> Cost:
+        """Count norm and join."""
+        join: Cost = find("join", shape.join).cost(shape.width, load.tokens)
+        return norm_cost(shape) + join
 
     def enter(self, stream: Tensor) -> Tensor:
         """Return the input of the part."""
@@ -81,9 +95,17 @@ class Layer(nn.Module):
         """Return the output of a stack from its stream, if this layer is its last."""
         return stream
 
+    @classmethod
+    def cost(cls, shape: Shape, load: Load) -> Cost:
+        """Count weights and products of a layer of this shape."""
+        raise NotImplementedError
+
 
 class Block(Layer):
-    """A mixer over positions, then a feed-forward part: the slot "block"."""
+    """A mixer over positions, then a feed-forward part: the slot "block".
+
+    Parts in another order are a `Chain`, which is slower by a little.
+    """
 
     def __init__(self, shape: Shape, position: NoPosition) -> None:
         super().__init__()
@@ -106,10 +128,98 @@ class Block(Layer):
         """Apply both parts, each joined to the stream; the first ``skip`` tokens only update the state."""
         y_BTD, state = self.mixer(self.around_mixer.enter(stream), state, reading, skip)
         stream = self.around_mixer.leave(stream[:, skip:] if skip else stream, y_BTD)
-        y_BTD = self.ffn(self.around_ffn.enter(stream))
+        y_BTD = self.ffn(self.around_ffn.enter(stream), reading)
         return self.around_ffn.leave(stream, y_BTD), state
 
     def end(self, stream: Tensor) -> Tensor:
         """End the stream as the join does."""
         x_BTD: Tensor = self.around_ffn.join.end(stream)
         return x_BTD
+
+    @classmethod
+    def cost(cls, shape: Shape, load: Load) -> Cost:
+        """Count the parts and what is around them."""
+        return sum_parts(shape, load, "AF")
+
+
+PARTS = {"A": "mixer", "X": "cross", "F": "ffn"}  # letters of a layer's order, and the slots they mean
+
+
+def make_part(letter: str, shape: Shape, position: NoPosition) -> nn.Module:
+    """Return the part that a letter of the order stands for."""
+    slot = PARTS[letter]
+    kind = find(slot, getattr(shape, slot))
+    part: nn.Module = kind(shape) if slot == "ffn" else kind(shape, position)
+    return part
+
+
+def sum_parts(shape: Shape, load: Load, order: str) -> Cost:
+    """Count parts in any order, each with what is around it, and the positions of each mixer."""
+    place = find("norm_place", shape.norm_place)
+    parts = [find(PARTS[letter], getattr(shape, PARTS[letter])).cost(shape, load) for letter in order]
+    return sum([place.cost(shape, load) for _ in order], Cost()) + sum(parts, Cost())
+
+
+class Chain(Layer):
+    """Any parts in any order, as the shape says: AXF is the layer of a decoder [MAUSAM "Decoders"].
+
+    A second part of a kind has a name with a number: mixer, mixer2. The state holds one of each part but
+    feed-forward ones, which have none.
+    """
+
+    def __init__(self, shape: Shape, position: NoPosition) -> None:
+        super().__init__()
+        self.index, self.order = shape.index, shape.order
+        place = find("norm_place", shape.norm_place)
+        self.names = [_numbered(self.order, at) for at in range(len(self.order))]
+        for name in self.names:
+            self.add_module(f"around_{name}", place(shape))
+        for name, letter in zip(self.names, self.order, strict=True):
+            self.add_module(name, make_part(letter, shape, position))
+        self.last = max((at for at, letter in enumerate(self.order) if letter == "A"), default=-1)
+
+    def start(self, batch: int, source: Memory | None = None) -> State:
+        """Return the states of the parts before any token."""
+        parts = zip(self.names, self.order, strict=True)
+        return tuple(getattr(self, name).start(batch, source) for name, letter in parts if letter != "F")
+
+    def begin(self, x_BTD: Tensor) -> Tensor:
+        """Begin the stream as the join does."""
+        stream: Tensor = self._around(0).join.begin(x_BTD)
+        return stream
+
+    def forward(self, stream: Tensor, state: State, reading: Reading, skip: int = 0) -> tuple[Tensor, State]:
+        """Apply all parts, each joined to the stream; the last mixer is the last that sees skipped tokens."""
+        stream = stream if self.last >= 0 else stream[:, skip:]
+        before, after = iter(state), []
+        for at, (name, letter) in enumerate(zip(self.names, self.order, strict=True)):
+            around, part = self._around(at), getattr(self, name)
+            x_BTD = around.enter(stream)
+            if letter == "F":
+                y_BTD = part(x_BTD, reading)
+            else:
+                cut = skip if at == self.last else 0
+                y_BTD, own = part(x_BTD, next(before), reading, cut)
+                after.append(own)
+                stream = stream[:, cut:] if cut else stream
+            stream = around.leave(stream, y_BTD)
+        return stream, tuple(after)
+
+    def end(self, stream: Tensor) -> Tensor:
+        """End the stream as the join does."""
+        x_BTD: Tensor = self._around(-1).join.end(stream)
+        return x_BTD
+
+    @classmethod
+    def cost(cls, shape: Shape, load: Load) -> Cost:
+        """Count the parts and what is around them."""
+        return sum_parts(shape, load, shape.order)
+
+    def _around(self, at: int) -> Any:
+        return getattr(self, f"around_{self.names[at]}")
+
+
+def _numbered(order: str, at: int) -> str:
+    """Return the name of the part at a place of the order: the second mixer is mixer2."""
+    count = order[: at + 1].count(order[at])
+    return PARTS[order[at]] + (str(count) if count > 1 else "")

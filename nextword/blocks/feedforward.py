@@ -2,15 +2,20 @@
 
 "Interspersing of Attention and MLP layers" [MAUSAM "Transformers (2017) Made Many Changes at Once!"]; gated
 ones: Shazeer 2020. A variant is a class that names its activation. F, the inner width, is 4 D; a gated part
-has three matrices instead of two, so its F is 8/3 D for as many weights.
+has three matrices instead of two, so its F is 8/3 D for as many weights. A part is given the `Reading` of the
+pass, which says which positions are tokens; most parts need only the features.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
+import torch
 from torch import Tensor, nn
 
+from nextword.blocks.cache import Reading
+from nextword.blocks.cost import Cost, Load, linear, weights
 from nextword.blocks.roles import Role, Roles
 from nextword.blocks.shape import Shape
 from nextword.core.catalog import find
@@ -29,10 +34,17 @@ class FeedForward(nn.Module):
         self.inner = nn.Linear(shape.width, shape.inner, shape.bias)
         self.out = nn.Linear(shape.inner, shape.width, shape.bias)
 
-    def forward(self, x_BTD: Tensor) -> Tensor:
+    def forward(self, x_BTD: Tensor, reading: Reading | None = None) -> Tensor:
         """Widen, activate and project back."""
         y_BTD: Tensor = self.out(self.activation(self.inner(x_BTD)))
         return y_BTD
+
+    @classmethod
+    def cost(cls, shape: Shape, load: Load) -> Cost:
+        """Count two matrices."""
+        return linear(shape.width, shape.inner, load.tokens, shape.bias) + linear(
+            shape.inner, shape.width, load.tokens, shape.bias
+        )
 
 
 class GatedFeedForward(nn.Module):
@@ -48,11 +60,18 @@ class GatedFeedForward(nn.Module):
         self.inner = nn.Linear(shape.width, 2 * shape.inner, shape.bias)
         self.out = nn.Linear(shape.inner, shape.width, shape.bias)
 
-    def forward(self, x_BTD: Tensor) -> Tensor:
+    def forward(self, x_BTD: Tensor, reading: Reading | None = None) -> Tensor:
         """Multiply one half by the activated other half, and project back."""
         gate_BTF, value_BTF = self.inner(x_BTD).chunk(2, dim=-1)
         y_BTD: Tensor = self.out(self.activation(gate_BTF) * value_BTF)
         return y_BTD
+
+    @classmethod
+    def cost(cls, shape: Shape, load: Load) -> Cost:
+        """Count three matrices."""
+        return linear(shape.width, 2 * shape.inner, load.tokens, shape.bias) + linear(
+            shape.inner, shape.width, load.tokens, shape.bias
+        )
 
 
 class ReLU(FeedForward):
@@ -123,6 +142,12 @@ class GeGLU(GatedFeedForward):
     phi = "gelu"
 
 
+class GeGLUTanh(GatedFeedForward):
+    """Gate GELU by tanh: T5 1.1's."""
+
+    phi = "gelu-tanh"
+
+
 class SwiGLU(GatedFeedForward):
     """Gate Swish: Llama's."""
 
@@ -133,3 +158,23 @@ class LiGLU(GatedFeedForward):
     """Gate without activation: bilinear."""
 
     phi = "identity"
+
+
+class Fixup(FeedForward):
+    """y = (ReLU(x W₁) + b) W₂ with one number b: the only bias of Fixup's part (Zhang et al. 2019)."""
+
+    roles: ClassVar[Roles] = {"out": Role.OUT, "shift": Role.BIAS}
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__(replace(shape, bias=False))
+        self.shift = nn.Parameter(torch.zeros(()))
+
+    def forward(self, x_BTD: Tensor, reading: Reading | None = None) -> Tensor:
+        """Widen, activate, shift and project back."""
+        y_BTD: Tensor = self.out(self.activation(self.inner(x_BTD)) + self.shift)
+        return y_BTD
+
+    @classmethod
+    def cost(cls, shape: Shape, load: Load) -> Cost:
+        """Count two matrices and b."""
+        return super().cost(replace(shape, bias=False), load) + weights(1)

@@ -2,7 +2,8 @@
 
 "Delete all RNN components → Position encodings" [MAUSAM "Transformers (2017) Made Many Changes at Once!"].
 Attention alone sees a set; a position part may add to the embeddings, rotate queries and keys, or add to the
-scores of attention. A position is the number of tokens before a token in its window.
+scores of attention. A position is the number of tokens before a token in its window. There is one part for
+all layers of a stack; an attention asks it, with `of_layer`, for what it uses.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from nextword.blocks.cost import Cost, weights
 from nextword.blocks.roles import Role, Roles
 from nextword.blocks.shape import Shape
 
@@ -23,6 +25,20 @@ class NoPosition(nn.Module):
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
+
+    @classmethod
+    def cost(cls, shape: Shape) -> Cost:
+        """Count what a stack has once; most have nothing."""
+        return Cost()
+
+    @classmethod
+    def layer_cost(cls, shape: Shape) -> Cost:
+        """Count what one attention of its own adds."""
+        return Cost()
+
+    def of_layer(self, shape: Shape) -> NoPosition:
+        """Return the part that one attention uses: this one, or one with weights of its own."""
+        return self
 
     def embed(self, x_BTD: Tensor, places: Places) -> Tensor:
         """Return the input of the first block, from the embeddings."""
@@ -61,6 +77,11 @@ class Learned(NoPosition):
     def __init__(self, shape: Shape) -> None:
         super().__init__(shape)
         self.table_WD = nn.Parameter(torch.empty(shape.context, shape.width).normal_(std=0.02))
+
+    @classmethod
+    def cost(cls, shape: Shape) -> Cost:
+        """Count a vector for each place."""
+        return weights(shape.context * shape.width)
 
     def embed(self, x_BTD: Tensor, places: Places) -> Tensor:
         """Add the vector of each position."""

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
+
+from nextword.core.settings import Settings
+
+Options = TypeVar("Options", bound=Settings)
 
 
 @dataclass(frozen=True)
@@ -16,7 +20,8 @@ class Shape:
     """Sizes and names of parts; a part reads what it needs.
 
     ``index`` is the layer that a part is made for, from 0; ``different`` holds the fields in which a layer
-    differs from the others: index -> field -> value.
+    differs from the others: index -> field -> value. ``options`` holds the settings of single parts, each
+    kind once: a part that has some asks for them with `of`.
     """
 
     width: int  # D
@@ -37,12 +42,28 @@ class Shape:
     join: str = "residual"
     block: str = "serial"
     stack: str = "plain"
+    cross: str = "attention"
+    order: str = "AF"  # of the parts of a layer: A the mixer, X attention to a source, F feed-forward
+    final_norm: str = ""  # after the last layer; "": as the others
+    attention_bias: bool | None = None  # of attention's matrices; None: as the others
+    scale: str = "sqrt"  # of attention's scores: slot "scale"
+    position: str = "none"
     base: float = 1e4  # of rotary and sinusoidal positions
     causal: bool = True  # a token sees only those before it; else all of its row
     source_width: int = 0  # of the features that cross-attention attends to; 0: as wide as the stream
     index: int = 0
     different: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    options: tuple[Settings, ...] = ()
 
     def at(self, index: int) -> Shape:
         """Return the shape of one layer."""
         return replace(self, index=index, **self.different.get(index, {}))
+
+    def of(self, kind: type[Options]) -> Options:
+        """Return the settings of this kind, for the part they belong to; its defaults if there are none."""
+        return next((each for each in self.options if isinstance(each, kind)), None) or kind()
+
+    @property
+    def biased_attention(self) -> bool:
+        """Tell whether the matrices of attention have biases."""
+        return self.bias if self.attention_bias is None else self.attention_bias

@@ -9,12 +9,13 @@ or `before` (pooling: another resolution, with a `Reading` of its own). There is
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import cast
+from typing import Any, cast
 
 from torch import Tensor, nn
 
-from nextword.blocks.block import Layer, make_norm
+from nextword.blocks.block import Chain, Layer, make_norm, norm_cost
 from nextword.blocks.cache import Memory, Reading
+from nextword.blocks.cost import Cost, Load
 from nextword.blocks.positions import NoPosition
 from nextword.blocks.shape import Shape
 from nextword.core.catalog import find
@@ -32,13 +33,13 @@ class Stack(nn.Module):
         self.shape = shape
         self.blocks = nn.ModuleList(self.make(shape, position))
         is_normed = find("norm_place", shape.norm_place).ends_with_norm
-        self.norm = make_norm(shape) if is_normed else None
+        self.norm = make_norm(shape, shape.final_norm) if is_normed or shape.final_norm else None
 
     def make(self, shape: Shape, position: NoPosition) -> Iterator[nn.Module]:
         """Yield the layers with weights, each of the shape of its index."""
         for index in range(shape.layers):
             own = shape.at(index)
-            yield find("block", own.block)(own, position)
+            yield block_of(own)(own, position)
 
     def applied(self) -> Sequence[Layer]:
         """Return the layers in the order in which they are applied; a layer may be repeated."""
@@ -77,3 +78,45 @@ class Stack(nn.Module):
             last = stream
             after.append(state)
         return self.finish(last), tuple(after)
+
+    @classmethod
+    def cost(cls, shape: Shape, load: Load) -> Cost:
+        """Count all layers and the last norm."""
+        layers = [layer_cost(shape.at(index), load) for index in range(shape.layers)]
+        return sum(layers, Cost()) + last_cost(shape)
+
+
+class SharedStack(Stack):
+    """One layer with its norms, applied L times (Lan et al. 2020, "ALBERT")."""
+
+    def make(self, shape: Shape, position: NoPosition) -> Iterator[nn.Module]:
+        """Yield the one layer."""
+        own = shape.at(0)
+        yield block_of(own)(own, position)
+
+    def applied(self) -> Sequence[Layer]:
+        """Return it L times."""
+        return [cast(Layer, self.blocks[0])] * self.shape.layers
+
+    @classmethod
+    def cost(cls, shape: Shape, load: Load) -> Cost:
+        """Count the weights of one layer, and the products of all."""
+        return layer_cost(shape.at(0), load).applied(shape.layers) + last_cost(shape)
+
+
+def block_of(shape: Shape) -> Any:
+    """Return the class of a layer: where the parts are in another order, a chain of them."""
+    is_chain = shape.block == "serial" and shape.order != "AF"
+    return Chain if is_chain else find("block", shape.block)
+
+
+def layer_cost(shape: Shape, load: Load) -> Cost:
+    """Count one layer of this shape."""
+    cost: Cost = block_of(shape).cost(shape, load)
+    return cost
+
+
+def last_cost(shape: Shape) -> Cost:
+    """Count the norm after the last layer."""
+    is_normed = find("norm_place", shape.norm_place).ends_with_norm
+    return norm_cost(shape, shape.final_norm) if is_normed or shape.final_norm else Cost()

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 
+import torch
 from torch import nn
 
+from nextword.blocks.attention import Heads
 from nextword.blocks.roles import Role, linears, roles_of
 
 
@@ -33,9 +35,48 @@ def gpt2(network: nn.Module) -> None:
     for linear, role in found:
         nn.init.normal_(linear.weight, std=0.02 / math.sqrt(parts) if role == Role.OUT else 0.02)
         _no_bias(linear)
+    _embeddings(network, 0.02)
+
+
+def t5(network: nn.Module) -> None:
+    """Give every matrix variance 1 / fan-in, that of the queries also 1 / K where scores are not scaled.
+
+    Embeddings have variance 1 (Raffel et al. 2020): the scores of tokens need ``output_scale = 0``.
+    """
+    for linear, _ in _of_stack(network):
+        nn.init.normal_(linear.weight, std=linear.in_features**-0.5)
+        _no_bias(linear)
+    for part in network.modules():
+        if isinstance(part, Heads) and part.scale == 1.0:
+            with torch.no_grad():
+                part.from_x.weight[: part.heads * part.head_size] *= part.head_size**-0.5
+    _embeddings(network, 1.0)
+
+
+def fixup(network: nn.Module) -> None:
+    """Set the last matrix of a part to 0, scale He's variance by L^(-1/(2m-2)), m matrices in L parts.
+
+    Zhang et al. 2019: L^(-1/2) for the first matrix of a feed-forward part, L^(-1/6) for Q, K and V.
+    """
+    found = _of_stack(network)
+    parts = sum(role == Role.OUT for _, role in found)
+    of_attention = {
+        id(each) for part in network.modules() if isinstance(part, Heads) for each in part.modules()
+    }
+    for linear, role in found:
+        if role == Role.OUT:
+            nn.init.zeros_(linear.weight)
+        else:
+            power = -1 / 6 if id(linear) in of_attention else -1 / 2
+            nn.init.normal_(linear.weight, std=math.sqrt(2 / linear.in_features) * parts**power)
+        _no_bias(linear)
+
+
+def _embeddings(network: nn.Module, std: float) -> None:
+    """Draw the tokens' vectors with this standard deviation."""
     for name, role in roles_of(network).items():
         if role == Role.EMBEDDING:
-            nn.init.normal_(network.get_parameter(name), std=0.02)
+            nn.init.normal_(network.get_parameter(name), std=std)
 
 
 def _of_stack(network: nn.Module) -> list[tuple[nn.Linear, Role]]:

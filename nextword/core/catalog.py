@@ -194,10 +194,17 @@ SLOTS: dict[str, dict[str, str]] = {
         "learned": "nextword.blocks.positions:Learned",
         "rope": "nextword.blocks.positions:Rotary",
         "alibi": "nextword.blocks.positions:ALiBi",
+        "t5": "nextword.blocks.relative:Buckets",
+        "t5-layers": "nextword.blocks.relative:LayerBuckets",
     },
     "norm": {
         "layernorm": "nextword.blocks.norms:LayerNorm",
         "rmsnorm": "nextword.blocks.norms:RMSNorm",
+        "partial-rmsnorm": "nextword.blocks.norms:PartialRMSNorm",
+        "scalenorm": "nextword.blocks.norms:ScaleNorm",
+        "dyt": "nextword.blocks.norms:DynamicTanh",
+        "shift": "nextword.blocks.norms:Shift",
+        "shift-scale": "nextword.blocks.norms:ShiftScale",
         "none": "nextword.blocks.norms:NoNorm",
     },
     "norm_place": {
@@ -221,8 +228,16 @@ SLOTS: dict[str, dict[str, str]] = {
         "glu": "nextword.blocks.feedforward:GLU",
         "reglu": "nextword.blocks.feedforward:ReGLU",
         "geglu": "nextword.blocks.feedforward:GeGLU",
+        "geglu-tanh": "nextword.blocks.feedforward:GeGLUTanh",
         "swiglu": "nextword.blocks.feedforward:SwiGLU",
         "liglu": "nextword.blocks.feedforward:LiGLU",
+        "fixup": "nextword.blocks.feedforward:Fixup",
+    },
+    # What the scores of attention are multiplied by: functions of the size of a head.
+    "scale": {
+        "sqrt": "nextword.blocks.attention:sqrt",
+        "linear": "nextword.blocks.attention:linear_scale",
+        "none": "nextword.blocks.attention:no_scale",
     },
     "mixer": {
         "attention": "nextword.blocks.attention:Attention",
@@ -237,6 +252,10 @@ SLOTS: dict[str, dict[str, str]] = {
         "plain": "nextword.blocks.joins:Plain",
         "rezero": "nextword.blocks.joins:ReZero",
         "highway": "nextword.blocks.joins:Highway",
+        "fixup": "nextword.blocks.joins:Fixup",
+        "layerscale": "nextword.blocks.joins:LayerScale",
+        "gru": "nextword.blocks.joins:GRUGate",
+        "universal": "nextword.blocks.joins:UniversalGate",
     },
     "block": {
         "serial": "nextword.blocks.block:Block",
@@ -244,10 +263,13 @@ SLOTS: dict[str, dict[str, str]] = {
     # Which layers there are and how often each is applied: a `blocks.stack.Stack`.
     "stack": {
         "plain": "nextword.blocks.stack:Stack",
+        "shared": "nextword.blocks.stack:SharedStack",
     },
     "init": {
         "zero": "nextword.blocks.weights:zero",
         "gpt2": "nextword.blocks.weights:gpt2",
+        "t5": "nextword.blocks.weights:t5",
+        "fixup": "nextword.blocks.weights:fixup",
     },
     # Rules for an update: functions (network, settings) -> a list of `training.optimizers.Rule`.
     "optimizer": {

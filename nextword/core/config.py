@@ -12,7 +12,7 @@ import re
 import tomllib
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -72,27 +72,59 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def build(groups: Groups, *sources: Mapping[str, Any]) -> dict[str, Settings]:
     """Build the settings of every group from dotted keys; a later source overrides an earlier one."""
     values: dict[str, dict[str, Any]] = {group: {} for group in groups}
+    fields = {f"{group}.{name}": each for group, kind in groups.items() for name, each in leaves(kind)}
     for source in sources:
-        for key, value in source.items():
-            group, name = _locate(groups, key)
-            values[group][name] = _typed_value(value, groups[group].model_fields[name], key)
+        for key, value in flatten(source).items():
+            if key not in fields:
+                raise ConfigError(_unknown(key, list(fields)))
+            *path, name = key.split(".")
+            inner: dict[str, Any] = values
+            for part in path:
+                inner = inner.setdefault(part, {})
+            inner[name] = _typed_value(value, fields[key], key)
     return {group: _validate(group, settings, values[group]) for group, settings in groups.items()}
 
 
 def keys(groups: Groups) -> list[str]:
     """Return every setting as written after ``--set``."""
-    return [f"{group}.{name}" for group, settings in groups.items() for name in settings.model_fields]
+    return [f"{group}.{name}" for group, settings in groups.items() for name, _ in leaves(settings)]
+
+
+def leaves(kind: type[Settings]) -> Iterator[tuple[str, FieldInfo]]:
+    """Yield every setting of a group; those of a group within it have dotted names, as ``experts.count``."""
+    for name, field in kind.model_fields.items():
+        inner = inner_group(field)
+        if inner is None:
+            yield name, field
+        else:
+            yield from ((f"{name}.{below}", each) for below, each in leaves(inner))
+
+
+def inner_group(field: FieldInfo) -> type[Settings] | None:
+    """Return the group that a field holds, such as the options of one part; None: it is a single setting."""
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, Settings) else None
 
 
 def to_toml(groups: Mapping[str, Settings], head: Mapping[str, Any]) -> str:
     """Return the complete configuration: every setting with its value and its description as a comment."""
     lines = [f"{_key(key)} = {_value(value)}" for key, value in head.items()]
     for group, settings in groups.items():
-        lines += ["", f"[{_key(group)}]"]
-        for name, field in type(settings).model_fields.items():
-            comment = f"  # {field.description}" if field.description else ""
-            lines.append(f"{_key(name)} = {_value(getattr(settings, name))}{comment}")
+        lines += _table(_key(group), settings)
     return "\n".join(lines) + "\n"
+
+
+def _table(title: str, settings: Settings) -> list[str]:
+    """Return a group as a TOML table, then the groups within it; those that change nothing are left out."""
+    lines, within = ["", f"[{title}]"], []
+    for name, field in type(settings).model_fields.items():
+        value = getattr(settings, name)
+        if isinstance(value, Settings):
+            within += [] if name in settings.idle_groups() else _table(f"{title}.{_key(name)}", value)
+            continue
+        comment = f"  # {field.description}" if field.description else ""
+        lines.append(f"{_key(name)} = {_value(value)}{comment}")
+    return lines + within
 
 
 def shown(value: Any) -> str:
@@ -100,18 +132,16 @@ def shown(value: Any) -> str:
     return _value(value)
 
 
-def _locate(groups: Groups, key: str) -> tuple[str, str]:
+def _unknown(key: str, allowed: list[str]) -> str:
+    """Return the message for a setting that does not exist: the nearest, and what is allowed."""
     group, _, name = key.partition(".")
-    if group in groups and name in groups[group].model_fields:
-        return group, name
-    allowed = keys(groups)
     near = [each for each in allowed if each.partition(".")[0] == group] or allowed
     guess = nearest(name or key, [each.partition(".")[2] for each in near])
     full = next((each for each in near if guess is not None and each.endswith(f".{guess}")), None)
     if not allowed:
-        raise ConfigError(f"unknown setting '{key}'; this command has no settings here, so leave it out")
+        return f"unknown setting '{key}'; this command has no settings here, so leave it out"
     hint = f"did you mean '{full}'? Allowed" if full else "allowed"
-    raise ConfigError(f"unknown setting '{key}'; {hint}: {listed(near, 'nextword list MODEL')}")
+    return f"unknown setting '{key}'; {hint}: {listed(near, 'nextword list MODEL')}"
 
 
 def _typed_value(value: Any, field: FieldInfo, key: str) -> Any:
@@ -148,14 +178,14 @@ def _validate(group: str, settings: type[Settings], values: dict[str, Any]) -> S
     try:
         return settings(**values)
     except ValidationError as error:
-        raise ConfigError(_sentence(group, error)) from error
+        raise ConfigError(_sentence(group, settings, error)) from error
 
 
-def _sentence(group: str, error: ValidationError) -> str:
+def _sentence(group: str, settings: type[Settings], error: ValidationError) -> str:
     """Describe the first error in one sentence: the setting, the value found, what is allowed."""
     first = error.errors(include_url=False)[0]
     kind, context = first["type"], first.get("ctx", {})
-    name = ".".join([group, *(str(part) for part in first["loc"][:1])])
+    name = ".".join([group, *_path(settings, first["loc"])])
     if not first["loc"]:  # a rule across several settings
         return f"the settings of '{group}' contradict each other: {_reason(first)}"
     found = repr(first["input"]) if isinstance(first["input"], str) else _value(first["input"])
@@ -176,6 +206,15 @@ def _sentence(group: str, error: ValidationError) -> str:
     }.get(kind, "{reason}")
     limits = {key: _plain(value) for key, value in context.items() if key != "error"}
     return f"'{name}' is {found[:_SHOWN]}; {allowed.format(**limits, reason=_reason(first))}"
+
+
+def _path(settings: type[Settings], place: tuple[int | str, ...]) -> list[str]:
+    """Return the names of the setting where an error is; places within its value are left out."""
+    if not place:
+        return []
+    field = settings.model_fields.get(str(place[0]))
+    inner = None if field is None else inner_group(field)
+    return [str(place[0]), *(_path(inner, place[1:]) if inner else [])]
 
 
 def _reason(first: Any) -> str:

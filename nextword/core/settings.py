@@ -7,7 +7,7 @@ setting whose value is a name of the catalog's slot: ours, or one that another p
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -25,6 +25,10 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
     # The values of settings in runs that were saved before there were such settings, if not the defaults.
     earlier: ClassVar[Mapping[str, Any]] = {}
+
+    def idle_groups(self) -> Collection[str]:
+        """Return the groups within this one that change nothing: those of parts that are not chosen."""
+        return ()
 
 
 @dataclass(frozen=True)

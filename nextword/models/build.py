@@ -1,6 +1,7 @@
 """From settings to the sizes of a Transformer; combinations that do not work are refused here.
 
-The parts themselves are named in the catalog and made in `blocks.stack` and `blocks.block`.
+The parts themselves are named in the catalog and made in `blocks.stack` and `blocks.block`; their settings
+are in `models.parts`.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from typing import Any
 from nextword.blocks.shape import Shape
 from nextword.core.catalog import find
 from nextword.core.errors import ConfigError
+from nextword.core.settings import Settings
 
-PARTS = {  # setting -> field of a shape, for parts in which a layer may differ from the others
+FIELDS = {"connections": "join"}  # settings whose field of a shape has another name
+DIFFER = {  # settings in which a layer may differ from the others -> the slot that names its values
     "norm": "norm",
     "norm_place": "norm_place",
     "qk_norm": "qk_norm",
@@ -19,7 +22,11 @@ PARTS = {  # setting -> field of a shape, for parts in which a layer may differ 
     "mixer": "mixer",
     "connections": "join",
     "block": "block",
+    "order": "",
+    "inner": "number",
+    "heads": "number",
 }
+NAMING = (*(name for name, slot in DIFFER.items() if slot not in ("", "number")), "position", "stack")
 HEAD_SIZE = 64  # where the number of heads is chosen here
 ROUND = 8  # an inner width chosen here is a multiple of this
 
@@ -36,6 +43,9 @@ def shape_of(settings: Any) -> Shape:
         )
     _check_position(settings, head_size)
     _check_joins(settings)
+    _check_options(settings)
+    _check_order(settings)
+    _check_order(settings)
     return Shape(
         width=settings.hidden,
         layers=settings.layers,
@@ -55,9 +65,25 @@ def shape_of(settings: Any) -> Shape:
         join=settings.connections,
         block=settings.block,
         stack=settings.stack,
+        order=settings.order,
+        position=settings.position,
+        final_norm="" if settings.final_norm == "same" else settings.final_norm,
+        attention_bias={"same": None, "yes": True, "no": False}[settings.attention_bias],
+        scale=settings.scale,
         base=settings.base,
         different=_different(settings),
+        options=tuple(value for _, value in settings if isinstance(value, Settings)),
     )
+
+
+def used_groups(settings: Any) -> set[str]:
+    """Return the groups of options that belong to a chosen part, which names its own in ``options``."""
+    chosen = {(_slot(setting), getattr(settings, setting)) for setting in NAMING}
+    for index in range(settings.layers):
+        chosen |= {(_slot(name), value) for name, value in settings.parts_at(index).items() if name in NAMING}
+    found = (getattr(find(slot, name), "options", None) for slot, name in chosen)
+    used = {kind for kind in found if kind is not None}
+    return {name for name, value in settings if type(value) in used}
 
 
 def keep_of(settings: Any) -> int:
@@ -97,13 +123,39 @@ def _check_joins(settings: Any) -> None:
         )
 
 
+def _check_order(settings: Any) -> None:
+    orders = {
+        settings.order,
+        *(settings.parts_at(index).get("order", "") for index in range(settings.layers)),
+    }
+    if not settings.reads_source and any("X" in order for order in orders):
+        raise ConfigError(
+            "'model.order' has an X, attention to a source, but this model reads none; leave the X out"
+        )
+
+
+def _check_options(settings: Any) -> None:
+    """Refuse options of a part that is not chosen: they would change nothing."""
+    for name, value in settings:
+        if isinstance(value, Settings) and value != type(value)() and name not in used_groups(settings):
+            raise ConfigError(
+                f"'model.{name}' has options of a part that this model does not have; leave them out, or "
+                f"choose it: {type(value).__doc__}"
+            )
+
+
+def _slot(setting: str) -> str:
+    """Return the slot that a setting names a part of."""
+    return DIFFER.get(setting) or setting
+
+
 def _different(settings: Any) -> dict[int, dict[str, Any]]:
     """Return what single layers have in place of the common parts, as fields of a shape."""
     found: dict[int, dict[str, Any]] = {}
     for index in range(settings.layers):
         if parts := settings.parts_at(index):
-            found[index] = {PARTS[setting]: name for setting, name in parts.items()}
-            if "ffn" in parts and not settings.inner:
+            found[index] = {FIELDS.get(setting, setting): name for setting, name in parts.items()}
+            if "ffn" in parts and not settings.inner and "inner" not in parts:
                 found[index]["inner"] = _inner(settings.hidden, parts["ffn"])
     return found
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 
 from nextword.blocks.cache import Reading
@@ -21,43 +21,19 @@ from nextword.blocks.stack import Stack
 from nextword.blocks.states import join_rows, take_rows
 from nextword.core.catalog import find
 from nextword.core.contracts import START, State, never_next, refuse_source
-from nextword.core.settings import Slot
 from nextword.models.build import keep_of, shape_of
 from nextword.models.family import NeuralFamily, NeuralSettings
 from nextword.models.network import Network
+from nextword.models.parts import PartSettings
 from nextword.models.reread import Plan
 
 POSITIONS = 4096  # tokens that are read at once, at most, where no gradient is needed
 
 
-class TransformerSettings(NeuralSettings):
+class TransformerSettings(PartSettings, NeuralSettings):
     """A Transformer. A part's name is one of its slot: `nextword list SLOT`."""
 
-    layers: int = Field(4, ge=1, le=4096, description="number of blocks L")
-    hidden: int = Field(128, ge=1, le=2**16, description="width D of every layer")
-    heads: int = Field(0, ge=0, le=2**16, description="attention heads N; 0: one for every 64 features")
-    kv_heads: int = Field(
-        0, ge=0, le=2**16, description="heads of keys and values, a divisor of heads; 0: as many"
-    )
-    head_size: int = Field(0, ge=0, le=2**16, description="features of a head; 0: hidden / heads")
-    inner: int = Field(
-        0, ge=0, le=2**20, description="inner width of the feed-forward part; 0: 4 (gated: 8/3) x hidden"
-    )
-    context: int = Field(256, ge=1, le=2**20, description="tokens that attention sees, W")
     overlap: float = Field(0.5, ge=0, lt=1, description="share of a full context that is read again")
-    position: Slot["position"] = Field("rope", description="where a token stands: slot position")
-    base: float = Field(10000.0, gt=1, description="base of the waves of rotary and sinusoidal positions")
-    norm: Slot["norm"] = Field("rmsnorm", description="slot norm")
-    norm_place: Slot["norm_place"] = Field("pre", description="norms before (pre) or after (post) a part")
-    norm_eps: float = Field(1e-5, gt=0, description="prevents a norm from dividing by zero")
-    qk_norm: Slot["qk_norm"] = Field("rms", description="norm of queries and keys: slot qk_norm")
-    ffn: Slot["ffn"] = Field("relu2", description="feed-forward part: slot ffn")
-    mixer: Slot["mixer"] = Field("attention", description="what looks at other tokens: slot mixer")
-    connections: Slot["join"] = Field("residual", description="how a part joins the stream: slot join")
-    block: Slot["block"] = Field("serial", description="the order of the parts: slot block")
-    stack: Slot["stack"] = Field("plain", description="which layers, how often each: slot stack")
-    init: Slot["init"] = Field("zero", description="initial weights: slot init")
-    bias: bool = Field(False, description="biases in linear maps and norms")
     head_bias: bool = Field(
         False, description="bias of the softmax head; the adaptive one always has its own"
     )
@@ -66,15 +42,6 @@ class TransformerSettings(NeuralSettings):
         description="softmax head: leave START and UNKNOWN out in training, as always when a run is used",
     )
     earlier: ClassVar[Mapping[str, Any]] = {"head_bias": True, "mask_impossible": True}
-
-    @model_validator(mode="after")
-    def _goes_together(self) -> TransformerSettings:
-        shape_of(self)
-        return self
-
-    def parts_at(self, index: int) -> Mapping[str, str]:
-        """Return the parts in which this layer, from 0, differs, as {"ffn": "swiglu"}; here nothing."""
-        return {}
 
 
 class WindowState(NamedTuple):

@@ -175,7 +175,8 @@ def changed(settings: RunSettings, values: Mapping[str, Any]) -> RunSettings:
     groups = {group: dict(each) for group, each in settings.groups.items()}
     for key, value in values.items():
         group, _, name = key.partition(".")
-        groups[group][name] = value
+        name, _, within = name.partition(".")
+        groups[group][name] = {**dict(groups[group][name]), within: value} if within else value
     made = {group: type(each)(**groups[group]) for group, each in settings.groups.items()}
     return replace(settings, groups=made)
 
