@@ -12,7 +12,7 @@ from nextword.api.arguments import checked
 from nextword.api.inspect import subject_of
 from nextword.api.opened import Name, Opened, language_model
 from nextword.api.results import Next
-from nextword.core.contracts import END, SPECIALS, START, PieceTokenizer
+from nextword.core.contracts import END, SPECIALS, START, UNKNOWN, PieceTokenizer
 from nextword.core.errors import ConfigError
 from nextword.decode.words import FoundWord, FoundWords, next_words, read
 from nextword.evaluation.lm.evidence import TokenEvidence, evidence_after
@@ -122,8 +122,12 @@ def answer(
     tokens: bool = False,
     why: bool = False,
     against: Opened | Name | None = None,
+    quick: bool = False,
 ) -> Answer:
-    """Answer the question of `nextword next`."""
+    """Answer the question of `nextword next`; ``quick``: search no further than the first ``top`` words.
+
+    Then a word at the end of the text that a run over words does not know is completed, as it is being typed.
+    """
     if top < 1:
         raise ConfigError(f"'--top' is {top}; it must be 1 or more")
     opened = language_model(run, forward=True)
@@ -131,7 +135,13 @@ def answer(
     for each in (opened, other):
         if not tokens and each is not None:
             _check_words(each)
-    shown, found = _tokens_beside(opened, other, text, top) if tokens else _beside(opened, other, text, top)
+    if tokens:
+        shown, found = _tokens_beside(opened, other, text, top)
+    elif quick:
+        found = typed_words(opened, text, top)
+        shown = [(each, None) for each in _with_end(found)[:top]]
+    else:
+        shown, found = _beside(opened, other, text, top)
     prompt = found.read
     rows = tuple(
         Row(
@@ -176,6 +186,16 @@ def _beside(opened: Opened, other: Opened | None, text: str, top: int) -> tuple[
         shown.append((first.get(word, FoundWord(word, 0.0, ())), p))
     shown.sort(key=lambda pair: (-pair[0].probability - (pair[1] or 0.0), pair[0].text))
     return shown[:top], found
+
+
+def typed_words(
+    opened: Opened, text: str, top: int | None = None, words: Iterable[str] | None = None
+) -> FoundWords:
+    """Return the next word, or how a word that is being typed may end; ``words``: only these."""
+    part = None
+    if not isinstance(opened.tokenizer, PieceTokenizer) and not text[-1:].isspace():
+        part = UNKNOWN in opened.tokenizer.encode(text)[-1:]
+    return next_words(opened.model, opened.tokenizer, text, part, words, top=top)
 
 
 def _tokens_beside(opened: Opened, other: Opened | None, text: str, top: int) -> tuple[Shown, FoundWords]:

@@ -15,6 +15,7 @@ from nextword.core.errors import ConfigError, Stopped
 from nextword.core.events import Done, Event, Note, Stage, finish
 from nextword.core.family import CountFamily
 from nextword.runs import saved
+from nextword.store.live import reported
 from nextword.store.manifest import MANIFEST
 from nextword.store.names import default_name, mark_latest
 from nextword.store.unfinished import checkpoints_in
@@ -201,7 +202,7 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: Start) -> Iterat
                 folder, settings.find_task(), packed, checkpoint, clock, packed["minutes"], ranks
             )
             conditions = replace(conditions, checkpointer=checkpointer)
-            for event in fit(settings, examples, folder, conditions):
+            for event in reported(fit(settings, examples, folder, conditions), folder):
                 if isinstance(event, Done):
                     saved.write(event.result, folder)
                 else:

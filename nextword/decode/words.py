@@ -34,6 +34,9 @@ ENOUGH = 1e-3  # of the probability may be left
 _REREAD = 128  # ways to spell the end of a prompt, at most
 _HELD = 1 << 17  # tokens that the states of all beginnings hold together, at most
 _SMALL = 1e-5  # a beginning less likely than this is left; it would hardly ever be its turn
+# Where only the first few words are asked for:
+_QUICK = 64  # beginnings at a time, since their order is known sooner
+_QUICK_SMALL = 1e-4
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ class Tally:
     dropped: float = 0.0
     pushed: int = 0
     mass: float = 0.0  # of those that wait, about
+    small: float = _SMALL  # what is less likely is dropped
 
     def add(self, each: Beginning) -> None:
         """Take a beginning; one with whitespace behind it is a word already."""
@@ -99,6 +103,13 @@ class Tally:
         taken = [heapq.heappop(self.waiting)[2] for _ in range(min(count, len(self.waiting)))]
         self.mass -= math.fsum(each.mass for each in taken)
         return taken
+
+    def has_first(self, count: int) -> bool:
+        """Tell whether no beginning that waits can become a word more likely than the first ``count``."""
+        if not self.waiting or len(self.words) < count:
+            return not self.waiting
+        sums = (math.fsum(mass for mass, _ in ways) for ways in self.words.values())
+        return heapq.nlargest(count, sums)[-1] >= -self.waiting[0][0]
 
     @property
     def left(self) -> float:
@@ -138,17 +149,24 @@ class WordSearch:
         self.model, self.tokenizer, self.effort, self.batch = model, tokenizer, effort, batch
         self.pieces = Pieces(tokenizer)
 
-    def find(self, text: str, part: bool | None = None, words: Iterable[str] | None = None) -> FoundWords:
+    def find(
+        self,
+        text: str,
+        part: bool | None = None,
+        words: Iterable[str] | None = None,
+        top: int | None = None,
+    ) -> FoundWords:
         """Return the words that may come after a text; ``words``: only these, spelled out in every way.
 
         A text that ends inside a word: ``part`` says whether the word is completed (True) or taken to be
         complete (False). None: it is completed where the model goes on with a letter, rather than not.
+        ``top``: the search ends once this many words are known to be the most likely.
         """
         wanted = None if words is None else Wanted(word.encode("utf-8", "surrogatepass") for word in words)
         opening = self._open(text, part)
-        tally = Tally()
+        tally = Tally(small=_SMALL if top is None else _QUICK_SMALL)
         self._begin(tally, opening, wanted)
-        self._spell(tally, self._affordable(len(opening.ids)), wanted)
+        self._spell(tally, self._affordable(len(opening.ids)), wanted, top)
         largest = -tally.waiting[0][0] if tally.waiting else 0.0
         return FoundWords(
             tally.sorted_words(), tally.end, 0.0, tally.left, largest,
@@ -223,12 +241,14 @@ class WordSearch:
         held = read if context is None else min(read, context)
         return min(self.effort, max(ROUND, _HELD // (held + 1)))
 
-    def _spell(self, tally: Tally, effort: int, wanted: Wanted | None) -> None:
+    def _spell(self, tally: Tally, effort: int, wanted: Wanted | None, top: int | None) -> None:
         """Continue the most likely beginnings, round by round, until little is left or effort is spent."""
         enough = ENOUGH if wanted is None else ENOUGH**3
-        spent = 0
+        spent, most = 0, ROUND if top is None else _QUICK
         while tally.waiting and spent < effort and tally.mass + tally.dropped > enough:
-            taken = tally.take(min(ROUND, effort - spent))
+            if top is not None and tally.has_first(top):
+                break
+            taken = tally.take(min(most, effort - spent))
             spent += len(taken)
             for first in range(0, len(taken), self.batch):
                 self._continue(tally, taken[first : first + self.batch], wanted)
@@ -263,7 +283,7 @@ class WordSearch:
             tally.end += float(mass_V[END])
             mass_V = np.where(np.arange(len(mass_V)) == END, 0.0, mass_V)
         if wanted is None:
-            tokens = np.flatnonzero(mass_V >= _SMALL)
+            tokens = np.flatnonzero(mass_V >= tally.small)
             tally.dropped += float(mass_V.sum() - mass_V[tokens].sum())
         else:
             found = np.array(self.pieces.spellers(so_far, wanted), dtype=np.int64)
@@ -273,7 +293,7 @@ class WordSearch:
             tally.add(Beginning(float(mass_V[token]), after, here.state, here.row, (*here.ids, token)))
 
     def _add(self, tally: Tally, each: Beginning, wanted: Wanted | None) -> None:
-        if wanted is None and each.mass < _SMALL:
+        if wanted is None and each.mass < tally.small:
             tally.dropped += each.mass
         elif each.mass > 0 and (wanted is None or wanted.allows(each.spelling)):
             tally.add(each)
@@ -302,23 +322,40 @@ def next_words(
     words: Iterable[str] | None = None,
     effort: int = EFFORT,
     batch: int = ROUND,
+    top: int | None = None,
 ) -> FoundWords:
     """Return the next word after a text, for every tokenizer; see `WordSearch.find`.
 
-    Where every token is a word, ``part`` means nothing: the last word of the text is complete.
+    Where every token is a word, the last word of the text is complete unless ``part`` is True: then the words
+    of the vocabulary that begin with it share the probability.
     """
     if isinstance(tokenizer, PieceTokenizer):
-        return WordSearch(model, tokenizer, effort, batch).find(text, part, words)
+        return WordSearch(model, tokenizer, effort, batch).find(text, part, words, top)
     ids = tuple(int(index) for index in tokenizer.encode(text))
+    last = text.split()[-1] if text.split() and not text[-1:].isspace() else ""
+    completes = bool(part and last)
+    ids = ids[:-1] if completes else ids
     p_V = np.exp(as_numpy(model.next(read(model, ids)), np.float64)[0])
-    likely = [int(i) for i in np.lexsort((np.arange(len(p_V)), -p_V)) if p_V[i] > 0]
+    end, unknown = (0.0, 0.0) if completes else (float(p_V[END]), float(p_V[UNKNOWN]))
+    p_V[[UNKNOWN, START, END]] = 0.0
+    if completes:
+        fits_V = np.array([tokenizer.piece(index).startswith(last) for index in range(len(p_V))])
+        p_V = np.where(fits_V, p_V, 0.0) / max(float(p_V[fits_V].sum()), 1e-300)
+        unknown = 0.0 if p_V.any() else 1.0
     found = [
         FoundWord(tokenizer.piece(index), float(p_V[index]), (index,))
-        for index in likely
-        if index not in (UNKNOWN, START, END)
+        for index in _most_likely(p_V, top if words is None else None)
     ]
     if words is not None:
         asked = set(words)
         found = [each for each in found if each.text in asked]
-    ended = text.split()[-1] if text.split() and not text[-1:].isspace() else ""
-    return FoundWords(tuple(found), float(p_V[END]), float(p_V[UNKNOWN]), ended=ended, read=ids)
+    part_of, ended = (last, "") if completes else ("", last)
+    return FoundWords(tuple(found), end, unknown, part=part_of, ended=ended, read=ids)
+
+
+def _most_likely(p_V: Floats, top: int | None) -> list[int]:
+    """Return the ids of a probability above 0, the most likely first; ``top``: only this many."""
+    count = len(p_V) if top is None else min(max(0, top), len(p_V))
+    likely = np.argpartition(-p_V, count - 1)[:count] if 0 < count < len(p_V) else np.arange(count)
+    order = likely[np.lexsort((likely, -p_V[likely]))]
+    return [int(index) for index in order if p_V[index] > 0]

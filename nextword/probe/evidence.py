@@ -128,7 +128,7 @@ def _source(recounter: Recounter, row: TokenRow, t: int, state: Any) -> Evidence
     model, word = recounter.model, int(row.ids_T[t])
     p = float(np.exp(model.score(row.ids_T[None, t : t + 1], np.array([1]), state)[0][0, 0]))
     weight, skipped = 1.0, 0
-    for length in _lengths(model, t):
+    for length in used_lengths(model, t):
         node = int(state.nodes_BN[0, length - 1])
         if node < 0:
             continue
@@ -158,7 +158,7 @@ def _source(recounter: Recounter, row: TokenRow, t: int, state: Any) -> Evidence
     )
 
 
-def _lengths(model: NgramModel, t: int) -> list[int]:
+def used_lengths(model: NgramModel, t: int) -> list[int]:
     """Return the contexts that are used, the longest first; some smoothings use only the whole one."""
     longest = min(t, model.order - 1)
     if model.trie.fallback == "shorter":

@@ -174,6 +174,41 @@ def test_little_effort_leaves_more_and_never_adds_to_a_word(name):
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
+@pytest.mark.parametrize("prompt", ["", "ab "])
+def test_quick_search_finds_the_same_first_words(name, prompt):
+    tokenizer = TOKENIZERS[name]
+    model = table_model(tokenizer)
+    every, few = next_words(model, tokenizer, prompt), next_words(model, tokenizer, prompt, top=4)
+    assert [word.text for word in few.words[:4]] == [word.text for word in every.words[:4]]
+    for quick, whole in zip(few.words[:4], every.words[:4], strict=True):  # rare spellings may be left out
+        assert 0.5 * whole.probability <= quick.probability <= whole.probability + 1e-12
+    assert sum(word.probability for word in few.words) + few.end + few.left == pytest.approx(1, abs=1e-9)
+
+
+def test_word_that_is_typed_is_completed_from_the_vocabulary():
+    tokenizer = WordTokenizer.from_words(["ab", "aba", "ba"])
+    table_VV = np.zeros((6, 6))
+    table_VV[:] = [0.1, 0.0, 0.2, 0.1, 0.3, 0.3]
+    found = next_words(TableModel(table_VV), tokenizer, "ba ab", part=True)
+    assert [(word.text, word.probability) for word in found.words] == [
+        ("aba", pytest.approx(0.75)),
+        ("ab", pytest.approx(0.25)),
+    ]
+    assert (found.part, found.ended, found.end, found.unknown) == ("ab", "", 0.0, 0.0)
+    nothing = next_words(TableModel(table_VV), tokenizer, "ba x", part=True)
+    assert (nothing.words, nothing.unknown) == ((), 1.0)
+
+
+@pytest.mark.parametrize("top", [1, 2, 7])
+def test_few_words_of_a_word_tokenizer_are_the_first_of_all(top):
+    tokenizer = WordTokenizer.from_words(["ab", "aba", "ba"])
+    table_VV = np.zeros((6, 6))
+    table_VV[:] = [0.1, 0.0, 0.2, 0.1, 0.25, 0.35]
+    model = TableModel(table_VV)
+    assert next_words(model, tokenizer, "ab", top=top).words == next_words(model, tokenizer, "ab").words[:top]
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
 def test_batch_size_changes_nothing(name):
     tokenizer = TOKENIZERS[name]
     model = table_model(tokenizer)
