@@ -12,10 +12,11 @@ from nextword.api.arguments import checked
 from nextword.api.opened import Name, Opened, opened
 from nextword.core import config
 from nextword.core.errors import ConfigError
-from nextword.core.events import Done, Event, Note, finish
+from nextword.core.events import Done, Event, Note, finish, recorded
 from nextword.core.task import PagedReport
 from nextword.drawing.page import Page, Table
 from nextword.evaluation.lm.report import Report
+from nextword.evaluation.translation import TranslationReport
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class EvalOptions:
 
     dynamic: str | None = None  # the rule of dynamic evaluation
     html: Name | None = None  # a page with pictures is written there
+    against: Name | None = None  # another run, compared on the same texts
     explain: bool = True  # what needs care is also a note, for callers that do not show the report
 
 
@@ -36,17 +38,19 @@ def evaluate(
     *data: Name,
     dynamic: Literal["sgd", "rms"] | None = None,
     html: Name | None = None,
+    against: Name | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
 ) -> Any:
     """Measure a run on files, by its task; ``dynamic`` ("sgd" or "rms"): a network learns from what it read.
 
-    ``html`` writes a page with pictures. ``set`` takes settings of the groups ``data`` and ``dynamic``, as in
+    ``html`` writes a page with pictures. ``against``: another run of the task ``translate``, compared on the
+    same texts by a paired bootstrap. ``set`` takes settings of the groups ``data`` and ``dynamic``, as in
     ``{"dynamic.rate": 0.1}``.
 
     >>> nextword.evaluate("runs/tiny", "test.txt")
     <Report: ... bits per byte, perplexity ..., 14 tokens, 0.00% unknown>
     """
-    return finish(evaluating(run, data, set or {}, EvalOptions(dynamic, html)))
+    return finish(evaluating(run, data, set or {}, EvalOptions(dynamic, html, against)))
 
 
 def evaluating(
@@ -62,7 +66,7 @@ def evaluating(
     if options.html is not None:
         _check_page(options.html)
     found, files = opened(run), [os.fspath(name) for name in data]
-    for event in found.settings.find_task().evaluate(found.trained, files, given):
+    for event in _measuring(found, files, given, options.against):
         report = event.result if isinstance(event, Done) else None
         if options.explain and isinstance(report, Report) and report.explanation:
             yield Note(report.explanation)
@@ -71,6 +75,25 @@ def evaluating(
             page.text(f"Measured: {found.settings.name} on {', '.join(files)}.", soft=True)
             yield Note(f"written: {page.save(options.html)}")
         yield event
+
+
+def _measuring(
+    found: Opened, files: Sequence[str], given: Mapping[str, Any], against: Name | None = None
+) -> Iterator[Event]:
+    """Measure a run, or two on the same files: then the report of the first says how far they are apart."""
+    if against is None:
+        yield from found.settings.find_task().evaluate(found.trained, files, given)
+        return
+    other = opened(against)
+    for each in (found, other):
+        if each.settings.task != "translate":
+            raise ConfigError(
+                f"'--against' compares runs of the task 'translate', and one of these has the task "
+                f"'{each.settings.task}'; compare other models with: nextword compare"
+            )
+    second: TranslationReport = yield from recorded(_measuring(other, files, given), [])
+    first: TranslationReport = yield from recorded(_measuring(found, files, given), [])
+    yield Done(first.beside(second))
 
 
 def _check_page(path: Name) -> None:

@@ -1,4 +1,4 @@
-"""``nextword eval``: how well a model predicts a text."""
+"""``nextword eval``: how well a model predicts a text, or does its task."""
 
 from __future__ import annotations
 
@@ -28,14 +28,20 @@ def evaluate(
     html: Annotated[
         str | None, typer.Option(metavar="FILE", help="Also write a page with pictures to this .html file.")
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN2", help="Another translation run, compared on the same texts by a paired bootstrap."
+        ),
+    ] = None,
     sets: Sets = None,
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Measure a run: perplexity and bits per byte of text, accuracy and F1 of tags and labels."""
+    """Measure a run: perplexity and bits per byte of text, accuracy and F1 of tags and labels, BLEU."""
     from nextword.api import eval as measuring
 
     rule = None if dynamic is None else dynamic.value
-    options = measuring.EvalOptions(rule, html, explain=json)
+    options = measuring.EvalOptions(rule, html, against, explain=json)
     report = progress.follow(measuring.evaluating(run, data, sets or (), options))
     show.as_json(report.to_json()) if json else show.result(str(report))

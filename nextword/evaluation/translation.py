@@ -43,6 +43,7 @@ class TranslationReport:
     perplexity: float | None = None
     tokens: int = 0  # of the references, with the end of each
     seconds: float = 0.0
+    other: Against | None = None  # how far another system is from this one
     counted: Mapping[str, Counted] = field(default_factory=dict, repr=False, compare=False)
 
     def values(self) -> dict[str, float]:
@@ -76,6 +77,10 @@ class TranslationReport:
             rounds,
         )
 
+    def beside(self, other: TranslationReport) -> TranslationReport:
+        """Return the report with a comparison to that of another system."""
+        return replace(self, other=self.against(other))
+
     def with_scores(self, nats: float, tokens: int) -> TranslationReport:
         """Return the report with the perplexity of the references under the model."""
         mean = nats / max(1, tokens)
@@ -87,7 +92,7 @@ class TranslationReport:
             "signature": self.signature, "chrf_signature": self.chrf_signature, "measure": self.measure,
             "sentences": self.sentences, "empty": self.empty, "tokens": self.tokens, "seconds": self.seconds,
         }  # fmt: skip
-        return self.values() | about
+        return self.values() | about | ({} if self.other is None else {"against": self.other.to_json()})
 
     def __str__(self) -> str:
         values = self.values()
@@ -98,6 +103,8 @@ class TranslationReport:
         if self.seconds:
             lines.append(f"{'seconds':<{_WIDTH}}{self.seconds:.2f}")
         lines += [f"{'signature':<{_WIDTH}}{self.signature}", f"{'':<{_WIDTH}}{self.chrf_signature}"]
+        if self.other is not None:
+            lines += ["", str(self.other)]
         return "\n".join(lines)
 
     def _counted(self, name: str) -> Counted:

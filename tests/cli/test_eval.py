@@ -68,3 +68,9 @@ def test_the_report_of_any_task_has_a_page():
     assert "exact" in page
     assert "0.25" in page
     assert "parts" not in page
+
+
+def test_only_translation_runs_are_compared_by_a_bootstrap(nextword, corpus, saved_run):
+    refused = nextword("eval", saved_run, corpus, "--against", saved_run)
+    assert refused.code == 1
+    assert "one of these has the task 'lm'; compare other models with: nextword compare" in refused.err
