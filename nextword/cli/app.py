@@ -27,6 +27,7 @@ from nextword.cli import (
     presets,
     rescore,
     score,
+    serve,
     tokenizer,
     train,
 )
@@ -89,6 +90,7 @@ app.command("mix")(mix.mix)
 app.command("next")(next.next_)
 app.command("generate")(generate.generate)
 app.command("predict")(predict.predict)
+app.command("serve")(serve.serve)
 app.command("compare")(compare.compare)
 app.command("lab")(lab.lab)
 app.command("inspect")(inspect.inspect)

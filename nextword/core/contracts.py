@@ -122,6 +122,15 @@ class PackedScorer(Protocol):
 
 
 @runtime_checkable
+class Distributor(Protocol):
+    """A model that can give the whole distribution at every position at once."""
+
+    def distributions(self, ids_BT: Array, lengths_B: Array, state: State = None) -> tuple[Array, State]:
+        """Return ``logp_NV``, the distributions before all real tokens, row by row; and the state after."""
+        ...
+
+
+@runtime_checkable
 class Carrier(Protocol):
     """A model whose state outlives a line: earlier lines help to predict the next one.
 

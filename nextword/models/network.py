@@ -197,6 +197,16 @@ class NeuralLanguageModel:
         return logp_BT
 
     @torch.inference_mode()
+    def distributions(
+        self, ids_BT: Array, lengths_B: Array, state: NeuralState | None = None
+    ) -> tuple[Tensor, NeuralState]:
+        """Return ``logp_NV``: what could have come at the place of each real token, row by row."""
+        ids_BT, lengths_B = self._ids(ids_BT), self._ids(lengths_B)
+        before_BTD, after = self.read(ids_BT, lengths_B, state)
+        real_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device) < lengths_B[:, None]
+        return self._head.log_probs(before_BTD[real_BT]), after
+
+    @torch.inference_mode()
     def reorder(self, state: NeuralState, rows_B: Array) -> NeuralState:
         """Keep these rows."""
         rows_B = self._ids(rows_B)

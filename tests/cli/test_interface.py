@@ -25,6 +25,7 @@ COMMANDS = {
         "--seed", "--samples", "--set",
     },
     "predict": {"--format", "--pretokenized", "--out"},
+    "serve": {"--host", "--port", "--api-key-file", "--insecure"},
     "compare": {"--task", "--models", "--valid", "--tokenizer", "--minutes", "--seeds", "--set", "--out"},
     "lab": {"--run", "--out"},
     "inspect": {

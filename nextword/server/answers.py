@@ -1,0 +1,65 @@
+"""Answers as JSON and as server-sent events; a client that leaves ends what was computed for it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any, TypeVar
+
+from fastapi import Request, Response
+from fastapi.responses import StreamingResponse
+
+from nextword.server.errors import INTERNAL, ApiError, error_json
+
+T = TypeVar("T")
+END_OF_STREAM = b"data: [DONE]\n\n"
+
+
+def to_bytes(value: Any) -> bytes:
+    """Return a value as JSON; what is not Unicode is escaped."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "backslashreplace")
+
+
+def answer(value: Any) -> Response:
+    """Return an answer of JSON."""
+    return Response(to_bytes(value), media_type="application/json")
+
+
+async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Wait for work; if the client leaves before, cancel it."""
+    task = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise ApiError(499, "the client has left", "client_left")  # nobody reads it
+        return task.result()
+    finally:
+        for each in (task, gone):
+            each.cancel()
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def events(pieces: AsyncIterator[Any]) -> StreamingResponse:
+    """Return a stream of server-sent events that ends with [DONE]; an error on the way is the last event."""
+    return StreamingResponse(
+        _lines(pieces), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
+    )
+
+
+async def _lines(pieces: AsyncIterator[Any]) -> AsyncIterator[bytes]:
+    try:
+        async for piece in pieces:
+            yield b"data: " + to_bytes(piece) + b"\n\n"
+    except ApiError as error:
+        yield b"data: " + to_bytes(error_json(error.status_code, str(error.detail), error.code)) + b"\n\n"
+    except Exception:
+        yield b"data: " + to_bytes(error_json(500, INTERNAL, "internal_error")) + b"\n\n"
+        raise
+    yield END_OF_STREAM

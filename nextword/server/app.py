@@ -1,0 +1,33 @@
+"""The application: every route in its own file, put together here."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from fastapi import FastAPI
+
+from nextword.api.serve import ServeSettings
+from nextword.server import completions, errors, health, tokens
+from nextword.server.models import Shelf
+from nextword.server.security import Asgi, Guard
+
+
+def application(shelf: Shelf) -> FastAPI:
+    """Return the routes around the served runs; ``app.state.shelf`` holds them."""
+    app = FastAPI(
+        title="nextword",
+        version=version("nextword"),
+        description="Language models over HTTP: completions that also score, for every family.",
+        docs_url=None,  # its scripts come from other servers
+        redoc_url=None,
+    )
+    app.state.shelf = shelf
+    errors.install(app)
+    for part in (completions, tokens, health):
+        app.include_router(part.router)
+    return app
+
+
+def guarded(app: FastAPI, settings: ServeSettings) -> Asgi:
+    """Return the application behind the checks of security.py: what the process serves."""
+    return Guard(app, settings)

@@ -1,0 +1,140 @@
+"""Continuous batching: what a request gets does not depend on who else is in the batch."""
+
+import numpy as np
+import pytest
+
+from nextword.core.contracts import END
+from nextword.core.errors import ContextError
+from nextword.decode.engine import Engine, Full, Request
+from nextword.decode.generate import collect, generate
+from nextword.decode.settings import DecodeSettings
+
+
+@pytest.fixture(scope="module", params=["ngram", "lstm", "transformer", "rnn", "window"])
+def model(request, tmp_path_factory):
+    """A small model of each family."""
+    import nextword
+
+    folder = tmp_path_factory.mktemp(request.param)
+    (folder / "t.txt").write_text("the cat sat on the mat .\nthe dog sat on the rug .\n" * 30)
+    small = {"model.hidden": 16, "train.steps": 20, "train.precision": "fp32"}
+    sets = {"model.order": 3} if request.param == "ngram" else small
+    return nextword.train(str(folder / "t.txt"), model=request.param, tokenizer="words", set=sets).model
+
+
+def finish(engine, *requests):
+    for _ in range(2000):
+        if engine.is_idle:
+            break
+        engine.step()
+    assert engine.is_idle
+    return requests
+
+
+def settings(seed, **more):
+    return DecodeSettings(seed=seed, max_tokens=12, **more)
+
+
+PROMPTS = [(3, 4, 5), (), (6,), (3, 4, 5, 6, 7, 3, 4), (5, 5)]
+
+
+def test_batched_rows_are_those_of_generate_token_for_token(model):
+    engine = Engine(model, rows=8)
+    asked = [Request(ids, settings(i, temperature=0.9, top_p=0.95), texts=2) for i, ids in enumerate(PROMPTS)]
+    asked += [Request(ids, settings(0, decode="greedy")) for ids in PROMPTS]
+    for request in asked:
+        engine.admit(request)
+        engine.step()  # they enter at different times
+    finish(engine)
+    for request in asked:
+        samples = request.settings.model_copy(update={"samples": request.texts})
+        alone = collect(generate(model, [request.prompt], samples))
+        assert [row.written.ids for row in request.rows] == [list(each.ids) for each in alone]
+        assert [row.reason for row in request.rows] == [each.reason for each in alone]
+        for row, each in zip(request.rows, alone, strict=True):
+            assert [token.logprob for token in row.tokens] == pytest.approx(each.logprobs, abs=1e-5)
+
+
+def test_prompt_is_scored_in_pieces_as_in_one(model):
+    ids = tuple(3 + i % 5 for i in range(50))
+    engine = Engine(model, chunk=7)
+    plain, with_top = Request(ids, scored=True), Request(ids, scored=True, top=2)
+    for request in (plain, with_top):
+        engine.admit(request)
+    finish(engine)
+    logp = np.asarray(model.score(np.array([ids]), np.array([len(ids)]))[0])[0]
+    for request in (plain, with_top):
+        assert [token.id for token in request.read] == list(ids)
+        assert [token.logprob for token in request.read] == pytest.approx(logp.tolist(), abs=1e-5)
+    assert all(len(token.top) == 2 for token in with_top.read)
+    assert all(token.top[0][1] >= token.top[1][1] for token in with_top.read)
+
+
+def test_request_that_leaves_frees_its_rows_before_the_next_step(model):
+    engine = Engine(model, rows=2)
+    long, short = Request((3,), settings(1, min_tokens=12)), Request((3,), settings(2))
+    for request in (long, short):
+        engine.admit(request)
+    engine.step()
+    engine.leave(long)
+    before = len(long.rows[0].tokens)
+    finish(engine)
+    assert len(long.rows[0].tokens) == before
+    assert not long.is_done
+    assert short.is_done
+
+
+def test_queue_is_bounded_and_rows_are_taken_in_order(model):
+    engine = Engine(model, rows=1, waiting=2)
+    first, second = Request((3,), settings(1)), Request((4,), settings(2))
+    engine.admit(first)
+    engine.admit(second)
+    with pytest.raises(Full):
+        engine.admit(Request((5,), settings(3)))
+    while not second.rows:
+        engine.step()
+    assert first.is_done
+
+
+class Moody:
+    """A model of four tokens that has no distribution after the token 3."""
+
+    vocab_size = 4
+
+    def start(self, batch, source=None, begin=True):
+        return np.zeros(batch, dtype=np.int64)
+
+    def next(self, state):
+        if (state == 3).any():
+            raise ContextError("no distribution here")
+        return np.log(np.tile([0.0, 1e-300, 0.5, 0.5], (len(state), 1)) + 1e-300)
+
+    def step(self, ids_B, state):
+        return self.next(np.asarray(ids_B)), np.asarray(ids_B)
+
+    def score(self, ids_BT, lengths_B, state=None):
+        last = np.array(
+            [row[n - 1] if n else old for row, n, old in zip(ids_BT, lengths_B, state, strict=True)]
+        )
+        return np.zeros(np.shape(ids_BT)), last
+
+    def reorder(self, state, rows_B):
+        return state[rows_B]
+
+    def rows(self, state):
+        return len(state)
+
+    def join(self, states):
+        return np.concatenate(states)
+
+
+def test_error_of_one_request_does_not_touch_the_others():
+    engine = Engine(Moody(), rows=8)
+    bad, good = Request((3,), settings(1)), Request((2,), DecodeSettings(seed=1, max_tokens=1))
+    for request in (bad, good):
+        engine.admit(request)
+    finish(engine)
+    assert isinstance(bad.error, ContextError)
+    assert good.error is None
+    assert good.rows[0].reason in ("end", "length")
+    assert END in (2, good.rows[0].written.ids[0])
