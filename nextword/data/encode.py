@@ -15,15 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from nextword.core import catalog
-from nextword.core.contracts import SPECIALS, Array, Cached, Encoded, OnePass, Tokenizer
+from nextword.core.contracts import Array, Cached, Encoded, OnePass, Tokenizer
 from nextword.core.errors import DataError
 from nextword.core.events import Event, Note, Progress, Stage
 from nextword.data.packed import packed, packed_key
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source
+from nextword.system.allocator import return_free_memory
 from nextword.text.backward import BackwardTokenizer
 from nextword.text.fit import fit_tokenizer, vocabulary_note
-from nextword.text.scripts import unspaced_note
+from nextword.text.scripts import PIECES, unspaced_note
 from nextword.text.settings import TextSettings
 
 _PIECE = 1 << 22  # ids hashed at once
@@ -106,8 +107,8 @@ def _remarks(tokenizer: Tokenizer, source: Source, facts: DataFacts) -> Iterator
             "no word is in it; give a text with words, so that there is something to learn", source.names[0]
         )
     if tokenizer.name == "words":
-        start, size = len(SPECIALS), tokenizer.vocab_size
-        if (clauses := unspaced_note(tokenizer.piece(index) for index in range(start, size))) is not None:
+        words: Any = tokenizer.forward if isinstance(tokenizer, BackwardTokenizer) else tokenizer
+        if (clauses := unspaced_note(words.vocab.first(PIECES))) is not None:
             yield Note(clauses)
     many = None if tokenizer.closed else vocabulary_note(tokenizer.vocab_size, facts.words)
     if many is not None:
@@ -137,6 +138,7 @@ class Sink:
         if self._path is not None:
             self._file = self._file or open(self._path, "wb")  # noqa: SIM115 - closed by `ids`
             self._file.write(np.ascontiguousarray(piece.ids, dtype=np.int32).data)
+            return_free_memory()  # the limit counts it
         else:
             self._parts.append(piece.ids)
 

@@ -1,4 +1,4 @@
-"""Keep large arrays in the process: by default glibc returns them to the kernel at every step.
+"""Keep large arrays in the process, or return them: by default glibc returns them at every step.
 
 Training allocates the same large tensors again and again. glibc maps and unmaps each one separately, and
 the page faults cost up to a third of the time. Three allocator settings prevent that.
@@ -32,3 +32,12 @@ def keep_big_arrays() -> bool:
         return False
     mallopt.argtypes, mallopt.restype = (ctypes.c_int, ctypes.c_int), ctypes.c_int
     return all(mallopt(name, value) == 1 for name, value in _SETTINGS)
+
+
+def return_free_memory() -> None:
+    """Return memory that was freed to the system: glibc keeps it otherwise, and it counts as ours."""
+    import ctypes
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc
+    if trim is not None:
+        trim(0)

@@ -10,14 +10,14 @@ _UNSPACED = (
     (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3040, 0x30FF), (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF),
 )  # fmt: skip
-_PIECES = 2_000  # of the vocabulary that are looked at
+PIECES = 2_000  # of the vocabulary that suffice
 _SHARE = 0.3  # of the pieces
 _LONG = 5.0  # letters of a piece on average; words that were separated before are shorter
 
 
 def unspaced_note(pieces: Iterable[str]) -> str | None:
     """Return a note for a vocabulary of clauses (Chinese, Japanese, Thai) instead of words, else None."""
-    letters = [sum(_is_unspaced(ord(c)) for c in piece) for piece in islice(pieces, _PIECES) if piece]
+    letters = [sum(_is_unspaced(ord(c)) for c in piece) for piece in islice(pieces, PIECES) if piece]
     texts = [count for count in letters if count]
     if not letters or len(texts) < _SHARE * len(letters) or sum(texts) < _LONG * len(texts):
         return None

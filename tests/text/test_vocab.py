@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nextword.core.errors import DataError
-from nextword.text.vocab import Vocabulary, escape, read_word_list, unescape
+from nextword.text.vocab import Vocabulary, are_words, escape, read_word_list, unescape
 
 
 @given(st.from_regex(r"\\{0,3}(<unk>|<s>|</s>|a)\\?", fullmatch=True))
@@ -50,3 +51,32 @@ def test_a_bad_word_list_is_named_by_its_line(content: bytes, message: str, tmp_
 
 
 # Spellings and gaps --------------------------------------------------------------------------
+
+
+def test_the_first_words_need_no_list_of_all() -> None:
+    vocab = Vocabulary.from_words(["b", "<s>", "é"])
+    assert vocab.first(2) == ["b", "<s>"]
+    assert vocab.first(9) == ["b", "<s>", "é"]
+    assert Vocabulary(b"").first(2) == []
+    assert "words" not in vars(vocab)
+
+
+@given(st.lists(st.sampled_from([b"a", b"ab", b"b", b"\xc3\xa9", b" ", b"\n", b"\0", b"\t", b"\x0b"])))
+def test_a_stored_list_is_checked_as_by_splitting_it(parts: list[bytes]) -> None:
+    joined = b"".join(parts)
+    words = joined.split()
+    apart = b"".join(word + b"\n" for word in words)
+    assert are_words(joined) == (apart == joined and len(set(words)) == len(words) and b"\0" not in joined)
+
+
+@pytest.mark.parametrize("extra", [b"", b"word77\n"])
+def test_checking_a_long_list_takes_little_memory(extra: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nextword.text.vocab._PIECE", 1 << 14)
+    joined = b"".join(b"word%d\n" % at for at in range(50_000)) + extra
+    tracemalloc.start()
+    try:
+        assert are_words(joined) == (not extra)
+        if not extra:  # as objects the words would take twelve times as much
+            assert tracemalloc.get_traced_memory()[1] < 4 * len(joined)
+    finally:
+        tracemalloc.stop()

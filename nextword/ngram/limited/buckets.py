@@ -28,6 +28,7 @@ from nextword.ngram.model import NgramModel
 from nextword.ngram.settings import NgramSettings
 from nextword.ngram.smoothing.estimate import predictable
 from nextword.ngram.smoothing.plan import Planned
+from nextword.system.allocator import return_free_memory
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _CHUNK = 1 << 18  # ids read at a time
@@ -82,7 +83,7 @@ def fit(
     counts_of = [_n_r(counts_V), *(counts.n_r[n] for n in range(2, settings.order + 1))]
     plan = smoothing.plan(counts_V.astype(np.float64), lambda n: counts_of[n - 1], settings, mask_V)
     del frequency, counts_V
-    mapped.return_free_memory()
+    return_free_memory()
     yield from mapped.interpolated(counts, plan, out, budget.scratch, memory)
     for note in plan.notes:
         yield Note(note)
@@ -129,7 +130,7 @@ def _check(settings: NgramSettings, smoothing: object, within: str) -> None:
 
 def _room(memory: int, vocab_size: int) -> int:
     """Return the bytes left for work, besides the program and what grows with the vocabulary."""
-    mapped.return_free_memory()  # reading the text has freed much
+    return_free_memory()  # reading the text has freed much
     taken = mapped.resident() + vocab_size * _PER_WORD
     room = int(_USED * memory) - taken
     if room < 24_000_000:

@@ -6,7 +6,6 @@ each chunk of contexts the resident memory is checked, and pages are released if
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import os
 from collections.abc import Iterator
@@ -96,13 +95,6 @@ class Maps:
 def _release(arrays: list[Any]) -> None:
     for array in arrays:
         array._mmap.madvise(mmap.MADV_DONTNEED)
-
-
-def return_free_memory() -> None:
-    """Return memory that was freed to the system: glibc keeps it otherwise, and it counts as ours."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc
-    if trim is not None:
-        trim(0)
 
 
 def resident() -> int:
