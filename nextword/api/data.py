@@ -9,10 +9,12 @@ from typing import Any, cast
 
 from nextword.api.arguments import checked
 from nextword.core import config
+from nextword.core.catalog import find
 from nextword.core.events import Event, result_of
 from nextword.core.spelling import for_python
 from nextword.data import check
-from nextword.data.corpora import get_corpus, list_corpora
+from nextword.data.corpora import corpus_files, get_corpus, list_corpora
+from nextword.data.recipes.recipe import Part, divide, pairs_of, write_pairs
 from nextword.data.report import CheckReport
 from nextword.data.settings import DataSettings
 
@@ -47,6 +49,26 @@ def get(name: str, out: str) -> dict[str, Any]:
     files = get_corpus(name, out)
     size = sum(file.stat().st_size for file in files)
     return {"name": name, "path": out, "files": len(files), "bytes": size}
+
+
+def pairs(
+    recipe: str,
+    files: Sequence[str],
+    out: str,
+    test: str | None = None,
+    share: float = 0.1,
+    part: Part = "spread",
+) -> dict[str, Any]:
+    """Write files of another shape as source TAB target; ``test`` gets this share of the sources."""
+    found = pairs_of(find("recipe", recipe), [os.fspath(file) for name in files for file in _named(name)])
+    rest, held = divide(found, share, part) if test is not None else (found, [])
+    made: dict[str, Any] = {"path": out, "pairs": write_pairs(out, rest)}
+    return made if test is None else made | {"test": test, "test_pairs": write_pairs(test, held)}
+
+
+def _named(name: str) -> Sequence[str | os.PathLike[str]]:
+    """Return the files of a corpus or of one of its splits, or the file itself."""
+    return [name] if name == "-" or os.path.exists(name) else corpus_files(name) or [name]
 
 
 @checked

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from enum import StrEnum
+from typing import Annotated, Any
 
 import typer
 
@@ -33,6 +34,42 @@ def get(
 
     done = data.get(name, out)
     show.as_json(done) if json else show.result(done["path"])
+
+
+class Part(StrEnum):
+    """Which sources are kept for testing."""
+
+    spread = "spread"
+    last = "last"
+
+
+@app.command("pairs")
+def pairs(
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="stories, trees, letters or turns.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files or corpora of that shape.")],
+    out: Annotated[str, typer.Option("-o", "--out", metavar="FILE.tsv", help="Where the pairs are written.")],
+    test: Annotated[
+        str | None, typer.Option(metavar="FILE.tsv", help="Where pairs kept for testing are written.")
+    ] = None,
+    share: Annotated[
+        float, typer.Option(min=0.001, max=0.999, help="The share of the sources for --test.")
+    ] = 0.1,
+    part: Annotated[
+        Part, typer.Option(help="Which sources --test gets: spread over the files, or the last ones.")
+    ] = Part.spread,
+    debug: Debug = False,
+    json: Json = False,
+) -> None:
+    """Turn stories, trees, pronunciations or conversations into pairs for the task translate."""
+    from nextword.api import data
+
+    done = data.pairs(recipe, files, out, test, share, part.value)
+    show.as_json(done) if json else show.result(_summary(done))
+
+
+def _summary(done: dict[str, Any]) -> str:
+    places = [(done["path"], done["pairs"]), (done.get("test"), done.get("test_pairs"))]
+    return "\n".join(f"{path}: {count:,} pairs" for path, count in places if path is not None)
 
 
 @app.command("check")

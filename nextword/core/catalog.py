@@ -296,6 +296,13 @@ SLOTS: dict[str, dict[str, str]] = {
         "fp32": "torch:float32",
         "bf16": "torch:bfloat16",
     },
+    # How files of other shapes become pairs (`nextword data pairs`): a function (file, lines) -> pairs.
+    "recipe": {
+        "stories": "nextword.data.recipes.stories:stories",
+        "trees": "nextword.data.recipes.trees:trees",
+        "letters": "nextword.data.recipes.letters:letters",
+        "turns": "nextword.data.recipes.turns:turns",
+    },
     # What a text-to-text job is judged by: a `Measure` of `evaluation.pairs.measure`.
     "measure": {
         "translation": "nextword.evaluation.pairs.bleu:TRANSLATION",
