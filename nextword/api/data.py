@@ -13,7 +13,7 @@ from nextword.core.catalog import find
 from nextword.core.events import Event, result_of
 from nextword.core.spelling import for_python
 from nextword.data import check
-from nextword.data.corpora import corpus_files, get_corpus, list_corpora
+from nextword.data.corpora import get_corpus, list_corpora
 from nextword.data.recipes.recipe import Part, divide, pairs_of, write_pairs
 from nextword.data.report import CheckReport
 from nextword.data.settings import DataSettings
@@ -60,15 +60,10 @@ def pairs(
     part: Part = "spread",
 ) -> dict[str, Any]:
     """Write files of another shape as source TAB target; ``test`` gets this share of the sources."""
-    found = pairs_of(find("recipe", recipe), [os.fspath(file) for name in files for file in _named(name)])
+    found = pairs_of(find("recipe", recipe), files)
     rest, held = divide(found, share, part) if test is not None else (found, [])
     made: dict[str, Any] = {"path": out, "pairs": write_pairs(out, rest)}
     return made if test is None else made | {"test": test, "test_pairs": write_pairs(test, held)}
-
-
-def _named(name: str) -> Sequence[str | os.PathLike[str]]:
-    """Return the files of a corpus or of one of its splits, or the file itself."""
-    return [name] if name == "-" or os.path.exists(name) else corpus_files(name) or [name]
 
 
 @checked

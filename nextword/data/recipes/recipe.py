@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 from nextword.core.errors import DataError
-from nextword.data.lines import read_lines
+from nextword.data.paths import resolve
+from nextword.data.plain import TextChecker
+from nextword.data.settings import DataSettings
+from nextword.data.tables import lines_of
 from nextword.store.disk import write_file
 
 Pair = tuple[str, str]  # a source and its target
@@ -18,7 +21,10 @@ Part = Literal["spread", "last"]
 
 def pairs_of(recipe: Recipe, files: Sequence[str]) -> list[Pair]:
     """Return the pairs of files by a recipe; there must be at least one."""
-    found = [pair for file in files for pair in recipe(file, enumerate(read_lines(file), start=1))]
+    found: list[Pair] = []
+    for source in resolve(files):
+        lines = lines_of(source, TextChecker(source.shown, DataSettings(format="text")))
+        found += recipe(source.shown, enumerate((line.rstrip("\r\n") for line in lines), start=1))
     if not found:
         raise DataError("there is no pair of texts here", files[0])
     return found
