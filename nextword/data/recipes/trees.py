@@ -1,6 +1,6 @@
 """A treebank's trees: the words of a sentence, and its tree as a sequence of brackets.
 
-[IITD-2 "LSTM": parsing]; Vinyals et al. 2015. A leaf becomes its tag, so that brackets are written without words;
+[IITD-2 "LSTM": parsing]; Vinyals et al. 2015. A leaf becomes its tag, so brackets are written without words;
 traces and what they leave empty are removed, and function tags (NP-SBJ) cut off, as parsers do.
 """
 
