@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
-from nextword.core.errors import ConfigError
+from nextword.core.errors import SourceRefusedError
 
 # Every vocabulary starts with these three, in this order.
 UNKNOWN, START, END = 0, 1, 2
@@ -95,9 +95,17 @@ class LanguageModel(Protocol):
 def refuse_source(source: Any) -> None:
     """Raise where a model that has no encoder is given a source; `start` calls it."""
     if source is not None:
-        raise ConfigError(
+        raise SourceRefusedError(
             "a source was given to a language model, which reads none; leave it out, or use a translation run"
         )
+
+
+def start_beside(model: LanguageModel, batch: int, source: Any, begin: bool = True) -> tuple[State, bool]:
+    """Start a model beside others that read a source, and tell whether it reads it, too."""
+    try:
+        return model.start(batch, source, begin), source is not None
+    except SourceRefusedError:
+        return model.start(batch, None, begin), False
 
 
 @runtime_checkable

@@ -2,6 +2,7 @@
 
 NextwordError
 ├── ConfigError        a setting, model name or option has a wrong value
+│   └── SourceRefusedError   a source was given to a model that reads none
 ├── DataError          a text or table cannot be read (names file and line)
 ├── RunError           a run folder is missing, damaged, busy or of another kind
 │   └── DamagedError   bytes on disk are not what was written
@@ -25,6 +26,10 @@ class NextwordError(Exception):
 
 class ConfigError(NextwordError):
     """A setting, a model name or an option has an invalid value."""
+
+
+class SourceRefusedError(ConfigError):
+    """A source was given to a model that reads none."""
 
 
 class DataError(NextwordError):
