@@ -18,6 +18,7 @@ class Decode(StrEnum):
     greedy = "greedy"
     beam = "beam"
     sample = "sample"
+    mbr = "mbr"
 
 
 def generate(

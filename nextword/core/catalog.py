@@ -92,6 +92,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "greedy": "nextword.decode.choose:Greedy",
         "sample": "nextword.decode.choose:Sampling",
         "beam": "nextword.decode.beam:Beam",
+        "mbr": "nextword.decode.mbr:MinimumRisk",
     },
     # The parts of a network: small classes in `blocks`; a variant is another class in its slot.
     # Recurrent layers: a `blocks.cells.Cell` of (inputs, hidden).

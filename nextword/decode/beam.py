@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from nextword.core.contracts import END, Array
+from nextword.core.contracts import END, Array, Tokenizer
 from nextword.decode.choose import GeneratedToken, Prompt, Selection
 from nextword.decode.limits import MaxTokens, StopRule, Written
 from nextword.decode.peaks import at, top
@@ -35,9 +35,15 @@ class Beam:
     missing, a row repeats another with a total of -inf.
     """
 
-    def __init__(self, settings: DecodeSettings, jobs: Sequence[Prompt], stop: StopRule) -> None:
+    def __init__(
+        self,
+        settings: DecodeSettings,
+        jobs: Sequence[Prompt],
+        stop: StopRule,
+        tokenizer: Tokenizer | None = None,
+    ) -> None:
         self.settings, self.stop, self.jobs = settings, stop, list(jobs)
-        self.width = settings.beam_size // settings.groups
+        self.size = settings.beam_size // settings.groups
         self.watches = settings.coverage_penalty > 0
         limit = MaxTokens(settings.max_tokens, settings.max_ratio)
         self.most_P = np.array([limit.of(job.source) for job in jobs], dtype=np.int64)
@@ -54,9 +60,9 @@ class Beam:
         return settings.n_best
 
     @staticmethod
-    def split(settings: DecodeSettings) -> bool:
-        """Return False: all texts of a prompt come from one search."""
-        return False
+    def width(settings: DecodeSettings) -> int:
+        """Return the beam size: all texts of a prompt come from one search."""
+        return settings.beam_size
 
     @property
     def rows(self) -> Sequence[Written]:
@@ -71,7 +77,7 @@ class Beam:
 
     def choose(self, logp_RV: Array, allowed_RV: Array) -> Selection:
         """Extend every hypothesis by one token."""
-        settings, width = self.settings, self.width
+        settings, width = self.settings, self.size
         spare = (settings.groups - 1) * width  # as many tokens may lose for their use by earlier groups
         values_RC, ids_RC = top(allowed_RV, 2 * width + spare)
         P, G, _ = self.rows_PGW.shape
@@ -95,7 +101,7 @@ class Beam:
         if used_PX.shape[1] and self.settings.diversity:
             times_PN = (words_PN[:, :, None] == used_PX[:, None]).sum(axis=-1)
             ranked_PN = totals_PN - self.settings.diversity * times_PN
-        best_PC = np.argsort(-ranked_PN, axis=1, kind="stable")[:, : 2 * self.width]  # ties: row, then token
+        best_PC = np.argsort(-ranked_PN, axis=1, kind="stable")[:, : 2 * self.size]  # ties: row, then token
         totals_PC = np.take_along_axis(totals_PN, best_PC, axis=1)
         words_PC = np.take_along_axis(words_PN, best_PC, axis=1)
         parents_PC = np.take_along_axis(rows_PW, best_PC // C, axis=1)
@@ -115,7 +121,7 @@ class Beam:
 
     def _finish(self, group: int, found: Candidates, logp_RV: Array) -> None:
         """Move the candidates that are finished and among the K best to the pools of their prompts."""
-        prompts_F, ranks_F = found.finished(self.width)
+        prompts_F, ranks_F = found.finished(self.size)
         if not len(prompts_F):
             return
         parents_F, words_F = found.parents_PC[prompts_F, ranks_F], found.words_PC[prompts_F, ranks_F]
@@ -166,7 +172,7 @@ class Beam:
         most its total divided by the norm of the longest text: a bound that loses nothing.
         """
         best_PG = totals_PGW.max(axis=-1, initial=-np.inf)
-        enough = math.ceil(self.settings.patience * self.width - 1e-9)
+        enough = math.ceil(self.settings.patience * self.size - 1e-9)
         found = [[(len(pool.texts), pool.worst) for pool in pools] for pools in self.pools]
         counts_PG, worst_PG = np.moveaxis(np.array(found).reshape(*best_PG.shape, 2), -1, 0)
         with np.errstate(invalid="ignore"):

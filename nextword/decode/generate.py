@@ -63,7 +63,7 @@ def generate(
         model.ready()
     lengths = source_lengths(source, len(prompts))
     for jobs, places in _batches(prompts, lengths, settings, way):
-        chooser = way(settings, jobs, stop)
+        chooser = way(settings, jobs, stop, tokenizer)
         state = _read(model, [prompts[place] for place in places], source, places)
         for token in _loop(model, chooser, limits, state):
             if tokenizer is None:
@@ -132,11 +132,9 @@ def _batches(
 ) -> Iterator[tuple[list[Prompt], list[int]]]:
     """Yield prompts in batches of a bounded number of rows, and the prompt that each row continues."""
     texts = way.texts(settings)
-    if way.split(settings):
-        starts, size = list(range(len(prompts) * texts)), settings.batch
-    else:
-        starts, size = list(range(0, len(prompts) * texts, texts)), settings.batch // settings.beam_size
-    size = max(1, size)
+    width = way.width(settings)
+    starts = list(range(0, len(prompts) * texts, texts if width else 1))
+    size = max(1, settings.batch // max(1, width))
     for first in range(0, len(starts), size):
         rows = starts[first : first + size]
         places = [row // texts for row in rows]

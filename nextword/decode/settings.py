@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -12,7 +13,7 @@ from nextword.core.settings import Settings
 class DecodeSettings(Settings):
     """How tokens are chosen and when to stop."""
 
-    decode: str = Field("sample", description="how the next token is chosen: greedy, sample or beam")
+    decode: str = Field("sample", description="how the next token is chosen: greedy, sample, beam or mbr")
     max_tokens: int = Field(100, ge=1, le=1_000_000, description="maximum number of tokens, END included")
     min_tokens: int = Field(0, ge=0, le=1_000_000, description="minimum number of tokens before END")
     max_ratio: float = Field(
@@ -59,14 +60,18 @@ class DecodeSettings(Settings):
     diversity: float = Field(
         0.5, ge=0, le=100, description="beam: what a token loses for each use by an earlier group"
     )
+    candidates: int = Field(32, ge=1, le=4096, description="mbr: texts of which the best is chosen")
+    candidates_from: Literal["sample", "beam"] = Field("sample", description="mbr: how the texts are made")
     batch: int = Field(64, ge=1, le=65_536, description="rows processed at once; does not change results")
 
     @model_validator(mode="after")
     def _fits(self) -> DecodeSettings:
         if self.min_tokens > self.max_tokens:
             raise ValueError(f"min_tokens is {self.min_tokens}, more than max_tokens {self.max_tokens}")
-        if self.n_best > self.beam_size:
+        if self.n_best > self.beam_size and self.decode != "mbr":
             raise ValueError(f"n_best is {self.n_best}, more than beam_size {self.beam_size}")
+        if self.n_best > self.candidates and self.decode == "mbr":
+            raise ValueError(f"n_best is {self.n_best}, more than candidates {self.candidates}")
         if self.beam_size % self.groups:
             raise ValueError(f"groups is {self.groups}, which does not divide beam_size {self.beam_size}")
         if self.min_ratio > self.max_ratio > 0:

@@ -19,7 +19,8 @@ from nextword.text.settings import TextSettings
 
 # Settings that a call changes with ``set``: too many for a signature.
 DECODED_BY_SET = {
-    "max_ratio", "min_ratio", "prefix", "coverage_penalty", "patience", "groups", "diversity",
+    "max_ratio", "min_ratio", "prefix", "coverage_penalty", "patience", "groups", "diversity", "candidates",
+    "candidates_from",
 }  # fmt: skip
 CLASSES = {"Next", "NextwordError", "Run", "Score", "Text", "Token"}
 FUNCTIONS = sorted(set(nextword._PUBLIC) - CLASSES)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from letters import Letters
 from plain_beam import PlainBeam
 from table_models import TableModel, make_table_model
 
@@ -207,26 +208,6 @@ def test_token_scores_are_the_models_and_sum_to_the_text():
         own = [model.logp_VV[a, b] for a, b in zip((4, *text.ids[:-1]), text.ids, strict=True)]
         assert text.logprobs == pytest.approx(own)
         assert text.score == pytest.approx(text.logprob)
-
-
-class Letters:
-    """A tokenizer of letters: id 3 is a, 4 is b, …"""
-
-    def encode(self, text):
-        return np.array([ord(c) - 94 for c in text])
-
-    def decode(self, ids):
-        return "".join(chr(94 + i) for i in ids if i > 2)
-
-    def decoder(self):
-        class Decoder:
-            def push(self, word):
-                return chr(94 + word)
-
-            def flush(self):
-                return ""
-
-        return Decoder()
 
 
 @pytest.mark.parametrize("decode", ["beam", "greedy", "sample"])

@@ -6,34 +6,13 @@ import itertools
 
 import numpy as np
 import pytest
+from letters import Letters
 from table_models import make_table_model
 
 from nextword.core.contracts import END, START
 from nextword.core.errors import ConfigError
 from nextword.decode.generate import DecodeSettings, collect, generate
 from nextword.decode.text import TextStream
-
-
-class Letters:
-    """A tokenizer of letters: id 3 is a, 4 is b, …"""
-
-    def encode(self, text):
-        return np.array([ord(c) - 94 for c in text if c != " "])
-
-    def decode(self, ids):
-        return "".join(chr(94 + i) for i in ids if i > 2)
-
-    def decoder(self):
-        letters = self
-
-        class Decoder:
-            def push(self, word):
-                return letters.decode([word])
-
-            def flush(self):
-                return ""
-
-        return Decoder()
 
 
 def run(model, prompts=((),), tokenizer=None, **settings):

@@ -42,7 +42,9 @@ class BeamState:
 class PlainBeam:
     """Keep the K best; return the n best of the finished ones, best first, when the search is over."""
 
-    def __init__(self, settings: DecodeSettings, jobs: Sequence[Prompt], stop: StopRule) -> None:
+    def __init__(
+        self, settings: DecodeSettings, jobs: Sequence[Prompt], stop: StopRule, tokenizer: object = None
+    ) -> None:
         self.settings, self.stop = settings, stop
         self.searches = [BeamState(job, [Hypothesis(Written(job.prompt))]) for job in jobs]
 
@@ -52,9 +54,9 @@ class PlainBeam:
         return settings.n_best
 
     @staticmethod
-    def split(settings: DecodeSettings) -> bool:
-        """Return False: all texts of a prompt come from one search."""
-        return False
+    def width(settings: DecodeSettings) -> int:
+        """Return the beam size: all texts of a prompt come from one search."""
+        return settings.beam_size
 
     @property
     def rows(self) -> list[Written]:
