@@ -29,7 +29,7 @@ from nextword.training.checkpointing import Checkpointer
 from nextword.training.clock import Clock
 from nextword.training.distributed import processes
 from nextword.training.fit import fit
-from nextword.training.order import Conditions, Order, settings_of
+from nextword.training.order import Conditions, Order, pack, settings_of
 from nextword.training.ranks import Ranks
 
 
@@ -162,6 +162,7 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: Start) -> Iterat
     ranks = how.ranks
     checkpoint = (yield from resuming.find_checkpoint_together(out, ranks)) if how.resume else None
     order = order if checkpoint is None else resuming.complete_order(order, checkpoint)
+    clock = Clock.minutes(order.minutes, how.began)
     settings, notes = settings_of(order)
     if ranks.world > 1:
         processes.check_family(settings, ranks.world)
@@ -172,10 +173,11 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: Start) -> Iterat
         yield Done(load(out))
         return
     yield from notes
-    packed = resuming.pack_order(order, settings, checkpoint)
+    packed = pack(order, settings)
     if checkpoint is not None:
         settings = resuming.resumed_settings(checkpoint, settings, os.fspath(out or ""))
-    clock = resuming.make_clock(order, checkpoint, how.began)
+        packed["minutes"] = resuming.first_minutes(checkpoint)
+        clock.began -= resuming.seconds_used(checkpoint)  # what was used before the interruption counts
     examples = order.open(settings)
     if isinstance(settings.find_family(), CountFamily):
         yield from warn_if_too_slow(order.minutes, settings, examples)

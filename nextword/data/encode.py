@@ -6,6 +6,8 @@ Without a limit the ids stay in memory; within ``train.memory`` they go to a fil
 from __future__ import annotations
 
 import hashlib
+import os
+import tempfile
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +20,7 @@ from nextword.core import catalog
 from nextword.core.contracts import Array, Cached, Encoded, OnePass, Tokenizer
 from nextword.core.errors import DataError
 from nextword.core.events import Event, Note, Progress, Stage
-from nextword.data.packed import packed, packed_key
+from nextword.data.packed import packed
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.system.allocator import return_free_memory
@@ -89,12 +91,22 @@ def _cached(tokenizer: Tokenizer, source: Source) -> Generator[Event, None, Pack
     """Where cutting a text costs more than reading it, its ids are kept and found again by content."""
     yield Stage("encode")
     digest = source.read_through()
-    found = packed(packed_key(digest, tokenizer), lambda: tokenizer.encode_blocks(source.blocks()))
+    key = packed_key(digest, tokenizer)
+    found = packed(key, lambda: tokenizer.encode_blocks(source.blocks()))
     facts = DataFacts(
         source.names, digest, found.bytes, found.words, found.tokens, found.sequences, found.unknown
     )
     yield from _remarks(tokenizer, source, facts)
     return PackedText(tokenizer, found.ids, facts)
+
+
+def packed_key(digest: str, tokenizer: Tokenizer, costs: bool = False) -> str:
+    """Return the cache key of a text's ids: a hash of the text's digest and the whole tokenizer."""
+    with tempfile.TemporaryDirectory(prefix="nextword-") as folder:
+        path = os.path.join(folder, "tokenizer.json")
+        tokenizer.save(path)
+        made = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    return hashlib.sha256(f"{digest} {made} {costs}".encode()).hexdigest()[:32]
 
 
 def _remarks(tokenizer: Tokenizer, source: Source, facts: DataFacts) -> Iterator[Event]:

@@ -7,10 +7,8 @@ written, everything works without it.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import struct
-import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -20,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import Encoded, Tokenizer
+from nextword.core.contracts import Encoded
 from nextword.core.errors import ConfigError
 from nextword.core.settings import parse_size
 from nextword.system.atomic import writing
@@ -58,15 +56,6 @@ def cache_limit() -> int:
         return int(str(parse_size(value)))
     except ValueError as error:
         raise ConfigError(f"$NEXTWORD_CACHE_LIMIT is '{value}', which is not a size; {error}") from error
-
-
-def packed_key(digest: str, tokenizer: Tokenizer, costs: bool = False) -> str:
-    """Return the cache key of a text's ids: a hash of the text's digest and the whole tokenizer."""
-    with tempfile.TemporaryDirectory(prefix="nextword-") as folder:
-        path = os.path.join(folder, "tokenizer.json")
-        tokenizer.save(path)
-        made = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    return hashlib.sha256(f"{digest} {made} {costs}".encode()).hexdigest()[:32]
 
 
 def packed(key: str, encode: Callable[[], Iterable[Encoded]]) -> Packed:

@@ -16,7 +16,6 @@ from torch.nn import functional as F
 
 from nextword.blocks.cells import Cell
 from nextword.blocks.embeddings import Embedding
-from nextword.blocks.randomness import INITIAL, seeded
 from nextword.blocks.states import ZeroStart
 from nextword.core.catalog import find
 from nextword.core.contracts import NATS_PER_BIT
@@ -28,6 +27,7 @@ from nextword.experiments import fitting
 from nextword.experiments.finding import Judge
 from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.small import Ints, Letters, read_letters, rows_of
+from nextword.models.randomness import INITIAL, seeded
 from nextword.system import threads
 
 CLAIM = "Bidirectional RNNs are for taggers, classifiers and encoders; a language model is not a BiLSTM. Why?"

@@ -135,7 +135,7 @@ def _trainer(example: Example, full: Floats, draws: int) -> float:
     """Compute the same mean by the trainer's own cut: every row of one batch draws for itself."""
     import torch
 
-    from nextword.blocks.randomness import TRAINING, seeded
+    from nextword.models.randomness import TRAINING, seeded
     from nextword.tasks.objectives.bptt import RandomCut
 
     W_h, W_e, b, W_y, e_TE = (

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from nextword.blocks.randomness import INITIAL, seeded
 from nextword.core.contracts import START, Block, LanguageModel
 from nextword.core.errors import TrainingError
 from nextword.core.events import Done, Event, Measure, Progress, Stage
@@ -26,6 +25,7 @@ from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.models.distributions import as_numpy
 from nextword.models.network import Head, Network, NeuralLanguageModel
+from nextword.models.randomness import INITIAL, seeded
 from nextword.models.training import NeuralTrainSettings
 from nextword.runs.settings import RunSettings, plan
 from nextword.tasks.objectives.next_token import NextToken

@@ -95,8 +95,10 @@ def plan(
     given: dict[str, Any] = {} if tokenizer is None else {"text.tokenizer": tokenizer}
     given |= {} if seed is None else {"train.seed": seed}
     below = {} if base is None else base(preset.family)
-    built = _build(preset, task, below, config.flatten(tree), given | dict(sets or {}))
-    _check_idle(built, preset)
+    family = _named_family(preset, task)
+    idle = task_of(family.task).idle(family)
+    built = _build(preset, family, below, config.flatten(tree), given | dict(sets or {}))
+    _check_idle(built, preset, idle)
     return built
 
 
@@ -110,7 +112,7 @@ def from_toml(text: str, name: str) -> RunSettings:
     preset = presets.Preset(shown, family, "")
     given = config.flatten({key: value for key, value in tree.items() if key not in _HEAD})
     task = str(tree.get("task", "lm"))
-    return _build(preset, task, _earlier(task, family), given)
+    return _build(preset, _named_family(preset, task), _earlier(task, family), given)
 
 
 def _earlier(task: str, family: str) -> dict[str, Any]:
@@ -146,8 +148,8 @@ def _family_of(tree: dict[str, Any], model: str) -> str:
     return found
 
 
-def _build(preset: presets.Preset, task: str | None, *sources: Mapping[str, Any]) -> RunSettings:
-    """Combine a family's defaults, the preset's, then the sources; later ones override earlier ones."""
+def _named_family(preset: presets.Preset, task: str | None) -> Family:
+    """Return the family of a preset, which must be one of the task if that is named."""
     slot = "model" if task is None else task_of(task).families
     family = cast(Family, catalog.find(slot, preset.family))
     if task is not None and catalog.spelled("task", task) != family.task:
@@ -155,6 +157,11 @@ def _build(preset: presets.Preset, task: str | None, *sources: Mapping[str, Any]
             f"'{preset.family}' is a model for the task '{family.task}', but the task is '{task}'; "
             f"choose another model, or --task {family.task}"
         )
+    return family
+
+
+def _build(preset: presets.Preset, family: Family, *sources: Mapping[str, Any]) -> RunSettings:
+    """Combine a family's defaults, the preset's, then the sources; later ones override earlier ones."""
     _check_steps(family, sources)
     _check_tokenizer(family, sources)
     built = config.build(groups_of(family), family.defaults, preset.settings, *sources)
@@ -216,14 +223,14 @@ def _check_tokenizer(family: Family, sources: Iterable[Mapping[str, Any]]) -> No
         )
 
 
-def _check_idle(settings: RunSettings, preset: presets.Preset) -> None:
+def _check_idle(settings: RunSettings, preset: presets.Preset, idle: Iterable[str]) -> None:
     """Refuse settings that change nothing for the model; their defaults, as in a recipe, may stand."""
-    family = settings.find_family()
-    idle = [key for key in settings.find_task().idle(family) if key in settings.named]
-    if not idle:
+    named = [key for key in idle if key in settings.named]
+    if not named:
         return
+    family = settings.find_family()
     default = config.build(groups_of(family), family.defaults, preset.settings)
-    for key in idle:
+    for key in named:
         group, _, name = key.partition(".")
         if dict(settings.groups[group])[name] != dict(default[group])[name]:
             raise ConfigError(

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from nextword.blocks.randomness import INITIAL, seeded
 from nextword.core.family import NetworkFamily
 from nextword.core.task import Loss
 from nextword.data.batches.batch import NOT_COUNTED
@@ -18,6 +17,7 @@ from nextword.data.classes import LabelledRows, LabelledTexts
 from nextword.models import precision
 from nextword.models.classifier import ClassifierNetwork, ClassifierSettings
 from nextword.models.network import device_of
+from nextword.models.randomness import INITIAL, seeded
 from nextword.models.words import to_tensors
 from nextword.runs.settings import RunSettings
 

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from nextword.blocks.randomness import INITIAL, seeded
 from nextword.core.contracts import Encoded, bits_per_byte
 from nextword.core.display import show_number
 from nextword.core.errors import ConfigError
@@ -24,6 +23,7 @@ from nextword.data.batches.stream import Columns, Stream, check_length, choose_k
 from nextword.data.encode import hash_ids
 from nextword.models.family import NeuralSettings
 from nextword.models.network import Head, MassRemover, Network, NeuralLanguageModel, is_recurrent
+from nextword.models.randomness import INITIAL, seeded
 from nextword.models.training import NeuralTrainSettings
 from nextword.models.warm_start import start_from
 from nextword.runs.settings import RunSettings

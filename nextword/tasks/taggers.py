@@ -14,7 +14,6 @@ from torch import Tensor
 
 from nextword.blocks import crf
 from nextword.blocks.crf import Chain
-from nextword.blocks.randomness import INITIAL, seeded
 from nextword.core.family import NetworkFamily
 from nextword.core.task import (
     DEFAULT_OPTIONS,
@@ -38,6 +37,7 @@ from nextword.evaluation.tagging import TagCounts
 from nextword.models import precision
 from nextword.models.confidence import SpanScorer
 from nextword.models.network import device_of
+from nextword.models.randomness import INITIAL, seeded
 from nextword.models.tagger import Tagger, TaggerNetwork
 from nextword.models.training import Forcing
 from nextword.models.words import to_tensors

@@ -24,7 +24,7 @@ from nextword.core.task import Prepared, Task
 from nextword.runs.settings import RunSettings
 from nextword.store.checkpoints import Checkpoint, Checkpoints
 from nextword.store.writing import NewRun
-from nextword.system import processor, threads
+from nextword.system import processor
 from nextword.system.machine import serialized
 from nextword.training.clock import Clock
 from nextword.training.ranks import Ranks
@@ -219,7 +219,7 @@ def describe(job: Job, prepared: Prepared) -> dict[str, Any]:
     return {
         "ids": prepared.digest(),
         "held_out": EMPTY if job.held_out is None else job.held_out.digest(),
-        "threads": job.settings.threads or threads.allowed(),
+        "threads": job.threads,
         "device": str(device_of(job.network)),
         "torch": torch.__version__,
         "precision": job.settings.precision,

@@ -13,6 +13,7 @@ from nextword.core.task import Batches, HeldOut, Objective, Prepared
 from nextword.models import precision
 from nextword.models.training import NeuralTrainSettings
 from nextword.runs.settings import RunSettings, changed
+from nextword.system import threads
 from nextword.system.signals import Stop
 from nextword.training.clock import Clock
 from nextword.training.order import Conditions
@@ -40,6 +41,9 @@ class Job:
     is_warm: bool = False  # the weights before training are those of another run
     again: int = 0  # held-out predictions that are made once more after training
     unit: str = "tokens"  # what is predicted
+
+    def __post_init__(self) -> None:
+        self.threads = self.settings.threads or threads.allowed()  # of torch
 
     @property
     def steps(self) -> int:

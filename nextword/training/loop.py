@@ -62,7 +62,7 @@ def begin(job: Job) -> TrainingState:
 def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:
     """Train until plan, minutes, patience or a signal ends it; the last event is Done(Outcome)."""
     state = begin(job) if state is None else state
-    with threads.using(job.settings.threads) as used:
+    with threads.using(job.threads) as used:
         dtype = precision.dtype_of(job.settings.precision)
         learner = Learner(job.settings, job.objective, job.stop)
         measuring = Validation(job.held_out, job.settings, dtype, job.clock, job.stop, job.is_warm, job.again)

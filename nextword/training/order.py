@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -162,3 +162,24 @@ def _check_device(device: str, settings: RunSettings) -> None:
         from nextword.models.precision import find_device
 
         find_device(device)
+
+
+def pack(order: Order, settings: RunSettings) -> dict[str, Any]:
+    """Return what a checkpoint records of an order, as JSON: its options, all settings, and its minutes.
+
+    A ``--set`` value is its name, the value, and whether it was typed on the command line.
+    """
+    sets = [
+        [key, str(value) if isinstance(value, config.Typed) else value, isinstance(value, config.Typed)]
+        for key, value in order.given_sets().items()
+    ]
+    options = asdict(replace(order, sets=())) | {"sets": sets}
+    return {"order": options, "settings": flatten(settings), "minutes": order.minutes}
+
+
+def flatten(settings: RunSettings) -> dict[str, Any]:
+    """Return all settings by their dotted names, as JSON values."""
+    found: dict[str, Any] = {"family": settings.family, "name": settings.name, "task": settings.task}
+    for group, each in settings.groups.items():
+        found |= {f"{group}.{name}": value for name, value in each.model_dump(mode="json").items()}
+    return found

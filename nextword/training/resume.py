@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from nextword.core.config import Typed
@@ -19,8 +19,7 @@ from nextword.store.writing import check_target, real_path
 from nextword.system import processor
 from nextword.text.settings import TextSettings
 from nextword.training.checkpointing import BEGUN, CONFIG, NUMBERS
-from nextword.training.clock import Clock
-from nextword.training.order import Order
+from nextword.training.order import Order, flatten
 from nextword.training.ranks import Ranks
 
 # Settings that may change on resume: how long to train, how often to write, how ranks work together.
@@ -36,24 +35,8 @@ CHANGEABLE = (
 _SHOWN = 6  # differences listed in an error
 
 
-def flatten(settings: RunSettings) -> dict[str, Any]:
-    """Return all settings by their dotted names, as JSON values."""
-    found: dict[str, Any] = {"family": settings.family, "name": settings.name, "task": settings.task}
-    for group, each in settings.groups.items():
-        found |= {f"{group}.{name}": value for name, value in each.model_dump(mode="json").items()}
-    return found
-
-
-def pack_sets(sets: Mapping[str, Any]) -> list[list[Any]]:
-    """Turn ``--set`` values into JSON: name, value, and whether it was typed on the command line."""
-    return [
-        [key, str(value) if isinstance(value, Typed) else value, isinstance(value, Typed)]
-        for key, value in sets.items()
-    ]
-
-
 def unpack_sets(packed: list[list[Any]]) -> dict[str, Any]:
-    """Undo `pack_sets`."""
+    """Undo what `training.order.pack` does with ``--set`` values."""
     return {str(key): Typed(value) if is_typed else value for key, value, is_typed in packed}
 
 
@@ -65,6 +48,12 @@ def read_order(checkpoint: Checkpoint) -> dict[str, Any]:
             f"{checkpoint.path / BEGUN} does not record the original command; start over with --overwrite"
         )
     return asked
+
+
+def first_minutes(checkpoint: Checkpoint) -> float | None:
+    """Return the minutes of the first command, which decide how much of the text is read."""
+    minutes: float | None = read_order(checkpoint)["minutes"]
+    return minutes
 
 
 def seconds_used(checkpoint: Checkpoint) -> float:
@@ -168,17 +157,3 @@ def complete_order(order: Order, checkpoint: Checkpoint) -> Order:
         if each.name in then and getattr(order, each.name) == each.default
     }
     return replace(order, **missing, sets=sets)
-
-
-def pack_order(order: Order, settings: RunSettings, checkpoint: Checkpoint | None) -> dict[str, Any]:
-    """Return what a checkpoint records of the order: its options, all settings, and the first minutes."""
-    packed = asdict(replace(order, sets=())) | {"sets": pack_sets(order.given_sets())}
-    first = order.minutes if checkpoint is None else read_order(checkpoint)["minutes"]
-    return {"order": packed, "settings": flatten(settings), "minutes": first}
-
-
-def make_clock(order: Order, checkpoint: Checkpoint | None, began: float | None) -> Clock:
-    """Make the clock of the command; time used before the run was interrupted counts."""
-    clock = Clock.minutes(order.minutes, began)
-    clock.began -= 0.0 if checkpoint is None else seconds_used(checkpoint)
-    return clock

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from nextword.blocks.randomness import TRAINING, seeded
 from nextword.blocks.states import State
 from nextword.core.task import Batch, Objective
 from nextword.models.network import device_of
+from nextword.models.randomness import TRAINING, seeded
 from nextword.models.training import NeuralTrainSettings
 from nextword.system.signals import Stop
 from nextword.training import schedules, weights

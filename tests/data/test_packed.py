@@ -12,7 +12,8 @@ import pytest
 from nextword.core.contracts import Block, Encoded
 from nextword.core.errors import ConfigError
 from nextword.data import packed as module
-from nextword.data.packed import cache_limit, packed, packed_key
+from nextword.data.encode import packed_key
+from nextword.data.packed import cache_limit, packed
 from nextword.system.machine import cache_folder
 from nextword.text.bytes import ByteTokenizer
 from nextword.text.settings import TextSettings

@@ -7,9 +7,9 @@ from torch import Tensor, nn
 
 from nextword.blocks import states
 from nextword.blocks.heads import SoftmaxHead
-from nextword.blocks.randomness import seeded
 from nextword.models.family import NeuralFamily, NeuralSettings
 from nextword.models.network import Network
+from nextword.models.randomness import seeded
 
 
 class TinyRNN(Network):

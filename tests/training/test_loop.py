@@ -10,7 +10,6 @@ import torch
 from event_streams import notes_of, of_kind
 from tiny_networks import TinyRNN
 
-from nextword.blocks.randomness import seeded
 from nextword.core.contracts import END, START, Encoded
 from nextword.core.errors import TrainingError
 from nextword.core.events import Done, Measure, Stage, Step, Valid
@@ -18,6 +17,7 @@ from nextword.core.task import Measurement
 from nextword.data.batches.batch import Batch
 from nextword.data.batches.stream import Columns
 from nextword.models.network import NeuralLanguageModel
+from nextword.models.randomness import seeded
 from nextword.models.training import NeuralTrainSettings
 from nextword.system.signals import Stop
 from nextword.tasks.networks import HeldOutText

@@ -10,8 +10,8 @@ import torch
 from families import NEURAL, VOCABULARY, network_of
 from tiny_networks import make_rnn
 
-from nextword.blocks.randomness import seeded
 from nextword.core import catalog
+from nextword.models.randomness import seeded
 from nextword.models.training import NeuralTrainSettings
 from nextword.training.optimizers import (
     SGD,

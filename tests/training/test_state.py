@@ -10,13 +10,13 @@ from families import NEURAL
 from safetensors.torch import load, save
 from tiny_networks import TinyRNN
 
-from nextword.blocks.randomness import seeded
 from nextword.core import catalog
 from nextword.core.contracts import END, START, Encoded
 from nextword.core.errors import DamagedError
 from nextword.core.events import Measure
 from nextword.data.batches.stream import make_batches
 from nextword.models.network import NeuralLanguageModel
+from nextword.models.randomness import seeded
 from nextword.models.training import NeuralTrainSettings
 from nextword.tasks.networks import HeldOutText
 from nextword.tasks.objectives import bptt

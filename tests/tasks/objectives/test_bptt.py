@@ -7,9 +7,9 @@ import pytest
 import torch
 from tiny_networks import NoBatches, TinyBigram, make_rnn
 
-from nextword.blocks.randomness import seeded
 from nextword.core.errors import ConfigError
 from nextword.data.batches.batch import Batch
+from nextword.models.randomness import seeded
 from nextword.models.training import NeuralTrainSettings, parse_bptt
 from nextword.tasks.objectives import bptt
 from nextword.tasks.objectives.next_token import NextToken

@@ -2,7 +2,7 @@
 
 import torch
 
-from nextword.blocks.randomness import seeded
+from nextword.models.randomness import seeded
 
 
 def test_random_numbers_follow_from_seed_and_step_and_leave_the_caller_s_alone():
