@@ -18,9 +18,8 @@ from nextword.data.source import Source
 from nextword.store.disk import explaining
 from nextword.store.names import resolve
 from nextword.text.compare import measure
-from nextword.text.files import load_tokenizer
-from nextword.text.fit import check_tokenizer, fit_tokenizer, tokenizer_from_file
 from nextword.text.settings import TextSettings
+from nextword.text.tokenizers import check_tokenizer, fit_tokenizer, load_tokenizer, tokenizer_from_file
 
 _SHOWN = 12
 

@@ -20,8 +20,7 @@ from nextword.data.encode import encode
 from nextword.runs.settings import RunSettings
 from nextword.store.disk import translate
 from nextword.tasks.lm import Texts, limit_to_time
-from nextword.text.files import load_tokenizer
-from nextword.text.fit import fit_tokenizer
+from nextword.text.tokenizers import fit_tokenizer, load_tokenizer
 from nextword.training.clock import Clock
 
 

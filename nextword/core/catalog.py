@@ -288,7 +288,7 @@ SLOTS: dict[str, dict[str, str]] = {
     },
     # What training reads at a time: a `Batches` of (ids, documents, carry, batch, length, seed).
     "batches": {
-        "columns": "nextword.data.batches.stream:Columns",
+        "columns": "nextword.data.batches.batch:Columns",
         "windows": "nextword.data.batches.windows:Windows",
         "sentences": "nextword.data.batches.sentences:Sentences",
     },

@@ -31,8 +31,10 @@ class Typed(str):
     """A value as typed after ``--set key=``: TOML, or a bare word taken as a string."""
 
 
-def parse_sets(assignments: Iterable[str]) -> dict[str, Any]:
-    """Parse ``["model.order=3", …]`` into a dictionary; a later assignment wins."""
+def parse_sets(assignments: Iterable[str] | Mapping[str, Any]) -> dict[str, Any]:
+    """Parse ``["model.order=3", …]`` into a dictionary; a later assignment wins. A mapping is copied."""
+    if isinstance(assignments, Mapping):
+        return dict(assignments)
     found: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")

@@ -25,9 +25,9 @@ from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.system.allocator import return_free_memory
 from nextword.text.backward import BackwardTokenizer
-from nextword.text.fit import fit_tokenizer, vocabulary_note
 from nextword.text.scripts import PIECES, unspaced_note
 from nextword.text.settings import TextSettings
+from nextword.text.tokenizers import fit_tokenizer, vocabulary_note
 
 _PIECE = 1 << 22  # ids hashed at once
 

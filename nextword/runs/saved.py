@@ -13,7 +13,6 @@ from typing import Any, cast
 from nextword.core.contracts import Tokenizer
 from nextword.core.errors import ConfigError, DamagedError
 from nextword.runs import facts as training
-from nextword.runs.card import card
 from nextword.runs.settings import RunSettings, from_toml
 from nextword.store.names import resolve
 from nextword.store.reading import ABOUT, RunFolder, open_run
@@ -52,7 +51,7 @@ def write(trained: Trained, folder: NewRun) -> None:
         METRICS, "".join(json.dumps(_finite(row), allow_nan=False) + "\n" for row in trained.metrics)
     )
     folder.write_json(TRAINING, trained.facts.to_json())
-    page = card(trained.settings, trained.model, trained.vocabulary, trained.facts, trained.metrics)
+    page = training.card(trained.settings, trained.model, trained.vocabulary, trained.facts, trained.metrics)
     folder.write(CARD, page)
 
 

@@ -81,23 +81,24 @@ def plan(
     recipe: str | os.PathLike[str] | None = None,
     tokenizer: str | None = None,
     seed: int | None = None,
-    sets: Mapping[str, Any] | None = None,
+    sets: Mapping[str, Any] | Iterable[str] = (),
     task: str | None = None,
     base: Callable[[str], Mapping[str, Any]] | None = None,
 ) -> RunSettings:
     """Return all settings of a run; those of a recipe (TOML) override defaults, ``sets`` override both.
 
+    ``sets`` are values by dotted names, or assignments as they are typed after ``--set``.
     ``base`` returns, for a family's name, settings that both override: those of the ``--from`` run.
     """
     tree = dict(config.read_toml(recipe)) if recipe is not None else {}
     task = task or tree.get("task")
-    preset = presets.find(_family_of(tree, model), "model" if task is None else task_of(task).families)
+    preset = _preset(_named_model(tree, model), "model" if task is None else task_of(task).families)
     given: dict[str, Any] = {} if tokenizer is None else {"text.tokenizer": tokenizer}
     given |= {} if seed is None else {"train.seed": seed}
     below = {} if base is None else base(preset.family)
     family = _named_family(preset, task)
     idle = task_of(family.task).idle(family)
-    built = _build(preset, family, below, config.flatten(tree), given | dict(sets or {}))
+    built = _build(preset, family, below, config.flatten(tree), given | config.parse_sets(sets))
     _check_idle(built, preset, idle)
     return built
 
@@ -138,7 +139,7 @@ def groups_of(family: Family) -> dict[str, type[Settings]]:
     return task_of(family.task).groups(family)
 
 
-def _family_of(tree: dict[str, Any], model: str) -> str:
+def _named_model(tree: dict[str, Any], model: str) -> str:
     """Return the model that a recipe names; remove its top-level keys from the tree."""
     named = [tree.pop(key, None) for key in ("name", "family")]
     tree.pop("task", None)
@@ -146,6 +147,12 @@ def _family_of(tree: dict[str, Any], model: str) -> str:
     if not isinstance(found, str):
         raise ConfigError(f"'family' is {found!r}; it must be the name of a model, such as \"ngram\"")
     return found
+
+
+def _preset(name: str, slot: str) -> presets.Preset:
+    """Return what a name of ``--model`` stands for: a family with its own defaults, or a preset."""
+    family = catalog.spelled(slot, name)
+    return presets.find(name, slot) if family is None else presets.Preset(family, family, "")
 
 
 def _named_family(preset: presets.Preset, task: str | None) -> Family:

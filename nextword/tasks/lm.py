@@ -43,9 +43,9 @@ from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun
 from nextword.tasks import auto, sizes
 from nextword.text.backward import BackwardTokenizer
-from nextword.text.files import load_tokenizer
 from nextword.text.settings import TextSettings
 from nextword.text.subwords import default_size
+from nextword.text.tokenizers import load_tokenizer
 
 if TYPE_CHECKING:
     from nextword.evaluation.lm.dynamic import DynamicStream
@@ -103,7 +103,7 @@ class PreparedText:
     @cached_property
     def counts(self) -> Any:
         """How often each token occurs as a target."""
-        from nextword.data.batches.stream import count_ids
+        from nextword.data.batches.batch import count_ids
 
         return count_ids(self.text.ids, self.vocabulary.vocab_size)
 

@@ -18,8 +18,7 @@ from nextword.core.errors import ConfigError
 from nextword.core.events import Event, Note
 from nextword.core.family import NetworkFamily
 from nextword.core.task import Batches, Measurement, Ranks
-from nextword.data.batches.batch import Ids, Kind
-from nextword.data.batches.stream import Columns, Stream, check_length, choose_kind, make_batches
+from nextword.data.batches.batch import Columns, Ids, Kind, Stream, check_length, choose_kind, make_batches
 from nextword.data.encode import hash_ids
 from nextword.models.family import NeuralSettings
 from nextword.models.network import Head, MassRemover, Network, NeuralLanguageModel, is_recurrent

@@ -13,10 +13,10 @@ import numpy as np
 
 from nextword.core.contracts import END, SPECIALS, Block, Decoder, Encoded, Unit
 from nextword.text.detokenize import ByteDecoder
-from nextword.text.files import Fields, write_json
 from nextword.text.normalize import Normalizer, to_bytes
 from nextword.text.sequences import Piece, PlainJoiner, file_sequences, pack, pieces
 from nextword.text.settings import TextSettings
+from nextword.text.tokenizers import Fields, write_json
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FIRST_BYTE = 3

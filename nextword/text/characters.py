@@ -17,13 +17,13 @@ import numpy as np
 from nextword.core.contracts import END, SPECIALS, START, UNKNOWN, Block, Decoder, Encoded, Unit
 from nextword.core.errors import FormatError
 from nextword.text.detokenize import JoinedDecoder
-from nextword.text.files import Fields, write_json
 from nextword.text.learn import limit
 from nextword.text.normalize import Normalizer, is_text, to_bytes
 from nextword.text.sequences import Piece, file_sequences, pack, pieces
 from nextword.text.settings import TextSettings
 from nextword.text.side import SideSymbols
 from nextword.text.speller import Speller
+from nextword.text.tokenizers import Fields, write_json
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FIRST_CHARACTER = 3

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from nextword.core.errors import DataError
 
 if TYPE_CHECKING:
-    from nextword.text.files import Fields
+    from nextword.text.tokenizers import Fields
 
 
 def to_bytes(text: str) -> bytes:

@@ -19,11 +19,11 @@ import numpy as np
 from nextword.core.contracts import END, SPECIALS, Block, Decoder, Encoded, Unit
 from nextword.core.errors import DataError, FormatError
 from nextword.text.detokenize import ByteDecoder
-from nextword.text.files import Fields, write_json
 from nextword.text.normalize import Normalizer, is_text, to_bytes
 from nextword.text.patterns import PATTERNS, Pattern
 from nextword.text.sequences import Piece, PlainJoiner, file_sequences, pack, parts, text_pieces
 from nextword.text.settings import TextSettings
+from nextword.text.tokenizers import Fields, write_json
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FIRST_PIECE = 3

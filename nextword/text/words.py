@@ -20,7 +20,6 @@ from nextword.core.contracts import END, START, UNKNOWN, Block, Decoder, Encoded
 from nextword.core.errors import FormatError
 from nextword.text.chunks import Chunk, word_chunks
 from nextword.text.detokenize import JoinedDecoder
-from nextword.text.files import Fields, write_json
 from nextword.text.gaps import GapModel
 from nextword.text.learn import FitEncode
 from nextword.text.normalize import Normalizer, is_text, to_bytes
@@ -28,6 +27,7 @@ from nextword.text.scan import Scanned, Scanner, encoded
 from nextword.text.settings import TextSettings
 from nextword.text.side import Side, SideSymbols, WordJoiner, split_words
 from nextword.text.speller import Speller
+from nextword.text.tokenizers import Fields, write_json
 from nextword.text.vocab import Vocabulary, are_words
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -83,6 +83,7 @@ def train_network(
     """
     from nextword.training import loop
     from nextword.training.job import make_job
+    from nextword.training.state import begin
 
     checkpointer = conditions.checkpointer
     if checkpointer is None or not checkpointer.resumes:
@@ -94,7 +95,7 @@ def train_network(
         ready(settings)
     if conditions.ranks.is_distributed:
         _check_same_examples(conditions, job, prepared)
-    state = loop.begin(job)
+    state = begin(job)
     events: Iterable[Event] = loop.fit(job, state)
     if checkpointer is not None:
         yield from checkpointer.begin(job, settings, prepared, metrics)

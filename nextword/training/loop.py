@@ -16,15 +16,13 @@ from nextword.models import precision
 from nextword.models.network import device_of
 from nextword.system import threads
 from nextword.system.signals import Interrupted
-from nextword.training import nan, weights
+from nextword.training import nan
 from nextword.training.checkpointing import SavePoint as SavePoint
 from nextword.training.checkpointing import SaveSchedule
 from nextword.training.clock import saving_seconds
 from nextword.training.job import Job
-from nextword.training.optimizers import make_optimizer
-from nextword.training.progress import StepTimer, first_plan, peak_memory
-from nextword.training.ranks import Engine
-from nextword.training.state import TrainingState
+from nextword.training.progress import StepTimer, peak_memory
+from nextword.training.state import TrainingState, begin
 from nextword.training.update import Learned, Learner
 from nextword.training.validation import Validation
 
@@ -37,26 +35,6 @@ class Outcome:
 
     model: Any
     facts: dict[str, Any]
-
-
-def begin(job: Job) -> TrainingState:
-    """Make the state before the first step."""
-    engine = Engine(job.ranks)
-    if job.ranks.is_distributed:
-        from nextword.training.distributed.parallel import make_engine
-
-        engine = make_engine(job.network, job.settings, job.ranks, job.build)
-    state = TrainingState(
-        job.network,
-        make_optimizer(job.network, job.settings),
-        first_plan(job.steps, job.clock, job.settings.steps),
-        engine,
-    )
-    if job.held_out is not None:
-        state.initial = weights.copy_weights(job.network)
-    if job.settings.ema:
-        state.ema = weights.copy_weights(job.network)
-    return state
 
 
 def fit(job: Job, state: TrainingState | None = None) -> Iterator[Event]:

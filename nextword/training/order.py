@@ -55,7 +55,7 @@ class Order:
 
     def given_sets(self) -> dict[str, Any]:
         """Return the settings given with ``--set``, by their dotted names."""
-        return dict(self.sets) if isinstance(self.sets, Mapping) else config.parse_sets(self.sets)
+        return config.parse_sets(self.sets)
 
     def open(self, settings: RunSettings) -> Any:
         """Open the training and held-out examples, as the task reads them."""
@@ -91,15 +91,15 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
         raise ConfigError('--model and --recipe cannot be combined; write family = "…" into the recipe')
     if order.minutes is not None and not order.minutes > 0:
         raise ConfigError(f"'minutes' is {order.minutes}; it must be more than 0")
-    model, notes = order.model, []
-    sets = order.given_sets()
+    model, notes, sets = order.model, [], order.sets
     source = None if order.source is None else _settings_from(order.source)
     if source is not None and order.recipe is None and model is None:
         model = source.family
     task = order.task or (None if source is None else source.task)
     if order.recipe is None and (model or "auto").lower() == "auto":
-        choice = cast(Task, catalog.find("task", task or "lm")).choose(sets, order.minutes)
-        sets = {**choice.sets, **sets}
+        given = order.given_sets()
+        choice = cast(Task, catalog.find("task", task or "lm")).choose(given, order.minutes)
+        sets = {**choice.sets, **given}
         model, notes = choice.model, [Note(f"auto chose the model '{choice.model}': {choice.why}")]
     settings = plan(
         model or "ngram",

@@ -17,10 +17,11 @@ from torch import Tensor
 from nextword.blocks.states import State, filled, leaves
 from nextword.core.errors import DamagedError
 from nextword.models.network import device_of
-from nextword.training.optimizers import Optimizer
-from nextword.training.progress import Plan
+from nextword.training.job import Job
+from nextword.training.optimizers import Optimizer, make_optimizer
+from nextword.training.progress import Plan, first_plan
 from nextword.training.ranks import Engine
-from nextword.training.weights import Weights, put_weights, weights_of
+from nextword.training.weights import Weights, copy_weights, put_weights, weights_of
 
 _RISEN = 1.0  # nats per token: a loss that has risen this much since the first step has diverged
 
@@ -146,6 +147,26 @@ class TrainingState:
         self.ema = {name: tensor.clone() for name, tensor in ema.items()} or None
         if self.measured >= 0:
             self.initial = None
+
+
+def begin(job: Job) -> TrainingState:
+    """Make the state before the first step."""
+    engine = Engine(job.ranks)
+    if job.ranks.is_distributed:
+        from nextword.training.distributed.parallel import make_engine
+
+        engine = make_engine(job.network, job.settings, job.ranks, job.build)
+    state = TrainingState(
+        job.network,
+        make_optimizer(job.network, job.settings),
+        first_plan(job.steps, job.clock, job.settings.steps),
+        engine,
+    )
+    if job.held_out is not None:
+        state.initial = copy_weights(job.network)
+    if job.settings.ema:
+        state.ema = copy_weights(job.network)
+    return state
 
 
 def _named(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

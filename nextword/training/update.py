@@ -63,6 +63,7 @@ class Learner:
         """
         network, settings = state.network, self.settings
         progress = state.plan.progress(state.step + 1)
+        rate = settings.rate * state.factor * schedules.factor(settings, progress)
         tokens = sum(batch.tokens for batch in batches)
         state.optimizer.clear()
         may_interrupt = state.step > 0 and not state.engine.ranks.is_distributed
@@ -75,7 +76,6 @@ class Learner:
             name: ranks.total(sum(float(each.parts[name]) for each in sums)) / max(1, tokens)
             for name in sums[0].parts
         }
-        rate = settings.rate * state.factor * schedules.factor(settings, progress)
         learned = Learned(loss, norm, rate, tokens, parts)
         if learned.is_finite:
             state.optimizer.step(rate)

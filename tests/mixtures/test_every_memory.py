@@ -33,8 +33,8 @@ from nextword.models.network import NeuralLanguageModel
 from nextword.ngram import unbounded
 from nextword.ngram.estimation import build
 from nextword.ngram.settings import NgramSettings
-from nextword.text.fit import fit_tokenizer
 from nextword.text.settings import TextSettings
+from nextword.text.tokenizers import fit_tokenizer
 
 torch.set_num_threads(1)
 

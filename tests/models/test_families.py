@@ -29,8 +29,8 @@ from nextword.ngram.estimation import build
 from nextword.ngram.settings import NgramSettings
 from nextword.store.reading import open_run
 from nextword.store.writing import new_run
-from nextword.text.fit import fit_tokenizer
 from nextword.text.settings import TextSettings
+from nextword.text.tokenizers import fit_tokenizer
 
 torch.set_num_threads(1)
 

@@ -16,8 +16,8 @@ from nextword.models.network import Network, NeuralLanguageModel
 from nextword.ngram import estimation
 from nextword.ngram.settings import NgramSettings
 from nextword.probe.subject import Subject
-from nextword.text.fit import fit_tokenizer
 from nextword.text.settings import TextSettings
+from nextword.text.tokenizers import fit_tokenizer
 
 torch.set_num_threads(1)
 TEXT = 'the cat sat on "the mat" .\nthe dog (a big one) saw the cat .\nA dog ran and ran .\n' * 4

@@ -10,8 +10,8 @@ import numpy as np
 from nextword.core.contracts import Block
 from nextword.ngram.estimation import build
 from nextword.ngram.settings import NgramSettings
-from nextword.text.fit import fit_tokenizer
 from nextword.text.settings import TextSettings
+from nextword.text.tokenizers import fit_tokenizer
 
 COMMON = "the a cat dog bird sat ran saw on under mat log tree and then Überall naïve 猫 ..."
 WORDS = COMMON.split(" ")

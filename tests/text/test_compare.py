@@ -7,10 +7,10 @@ from tokenized_texts import BLOCKS
 
 from nextword.core.contracts import Block
 from nextword.text.compare import compare
-from nextword.text.fit import (
+from nextword.text.settings import TextSettings
+from nextword.text.tokenizers import (
     fit_tokenizer,
 )
-from nextword.text.settings import TextSettings
 
 
 def test_tokenizers_are_compared_on_one_text() -> None:

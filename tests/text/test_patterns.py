@@ -16,10 +16,10 @@ from nextword.core.contracts import Block
 from nextword.core.errors import FormatError
 from nextword.runs.settings import from_toml, plan
 from nextword.text import sequences
-from nextword.text.files import load_tokenizer
 from nextword.text.patterns import PATTERNS, QWEN2
 from nextword.text.settings import TextSettings
 from nextword.text.subwords import FIRST_PIECE, SubwordTokenizer
+from nextword.text.tokenizers import load_tokenizer
 
 ROOT = Path(__file__).parents[2]
 SOURCE = (

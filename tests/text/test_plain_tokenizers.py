@@ -16,8 +16,8 @@ from nextword.core.contracts import END, START, UNKNOWN, Block, Tokenizer
 from nextword.core.errors import FormatError
 from nextword.text.bytes import ByteTokenizer
 from nextword.text.characters import CharacterTokenizer
-from nextword.text.files import load_tokenizer
 from nextword.text.settings import TextSettings
+from nextword.text.tokenizers import load_tokenizer
 
 TEXTS = st.text(
     st.sampled_from("ab é€😀\n\n\t\r") | st.characters(exclude_characters="\0", exclude_categories=("Cs",)),

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from nextword.core import catalog
 from nextword.core.contracts import END, START, Block
 from nextword.text import chunks, sequences, subwords
-from nextword.text.fit import fit_tokenizer
 from nextword.text.settings import TextSettings
+from nextword.text.tokenizers import fit_tokenizer
 
 TEXT = b"a b\nb a\n\na a a\n"
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from nextword.core.contracts import END, START, Block, Tokenizer
 from nextword.core.errors import DataError, FormatError
 from nextword.text import sequences, subwords
-from nextword.text.files import load_tokenizer
 from nextword.text.settings import TextSettings
 from nextword.text.subwords import SubwordTokenizer, byte_characters, default_size
+from nextword.text.tokenizers import load_tokenizer
 
 TEXT = (
     "the cat sat on the mat\n\n  and the dog ate the log\t\n" * 40 + "größer als 日本語 😀\n" * 10

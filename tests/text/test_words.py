@@ -15,8 +15,8 @@ from tokenized_texts import all_ids, cut, join
 from nextword.core.contracts import END, START, UNKNOWN, Block, Tokenizer
 from nextword.core.errors import DataError
 from nextword.text import chunks
-from nextword.text.files import load_tokenizer
 from nextword.text.settings import TextSettings
+from nextword.text.tokenizers import load_tokenizer
 from nextword.text.words import WordTokenizer
 
 TEXTS = st.text(

@@ -14,8 +14,7 @@ from nextword.core.contracts import END, START, Encoded
 from nextword.core.errors import TrainingError
 from nextword.core.events import Done, Measure, Stage, Step, Valid
 from nextword.core.task import Measurement
-from nextword.data.batches.batch import Batch
-from nextword.data.batches.stream import Columns
+from nextword.data.batches.batch import Batch, Columns
 from nextword.models.network import NeuralLanguageModel
 from nextword.models.randomness import seeded
 from nextword.models.training import NeuralTrainSettings

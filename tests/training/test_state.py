@@ -14,7 +14,7 @@ from nextword.core import catalog
 from nextword.core.contracts import END, START, Encoded
 from nextword.core.errors import DamagedError
 from nextword.core.events import Measure
-from nextword.data.batches.stream import make_batches
+from nextword.data.batches.batch import make_batches
 from nextword.models.network import NeuralLanguageModel
 from nextword.models.randomness import seeded
 from nextword.models.training import NeuralTrainSettings
@@ -23,6 +23,7 @@ from nextword.tasks.objectives import bptt
 from nextword.tasks.objectives.next_token import NextToken
 from nextword.training import loop
 from nextword.training.job import Job
+from nextword.training.state import begin
 from nextword.training.validation import Validation
 
 CPU = torch.device("cpu")
@@ -90,7 +91,7 @@ def written_at(job, step):
 
 
 def taken_up(job, tensors, values):
-    state = loop.begin(job)
+    state = begin(job)
     state.restore(load(tensors), json.loads(values))
     return state
 
@@ -194,13 +195,13 @@ def test_state_after_the_last_step_has_nothing_left_to_do():
 def test_state_of_another_model_is_refused_in_one_sentence():
     tensors, values = written_at(make("tiny", save_every=1), 1)
     job = make("tiny")
-    state = loop.begin(job)
+    state = begin(job)
     found = load(tensors)
     del found["network.hidden.weight"]
     with pytest.raises(DamagedError, match="does not fit this model"):
         state.restore(found, json.loads(values))
     with pytest.raises(DamagedError, match="does not fit this model"):
-        loop.begin(job).restore(load(tensors), {})
+        begin(job).restore(load(tensors), {})
 
 
 def test_measurement_that_a_signal_ended_is_made_when_training_resumes(monkeypatch):
@@ -224,6 +225,6 @@ def test_measurement_that_a_signal_ended_is_made_when_training_resumes(monkeypat
 def test_state_of_an_earlier_version_has_no_losses():
     tensors, values = written_at(make("tiny", save_every=2), 2)
     earlier = {name: value for name, value in json.loads(values).items() if not name.endswith("_loss")}
-    state = loop.begin(make("tiny"))
+    state = begin(make("tiny"))
     state.restore(load(tensors), earlier)
     assert (state.step, state.first_loss, state.has_diverged) == (2, 0.0, False)

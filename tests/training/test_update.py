@@ -10,7 +10,7 @@ from nextword.models.training import NeuralTrainSettings
 from nextword.tasks.objectives.next_token import NextToken
 from nextword.training import update
 from nextword.training.job import Job
-from nextword.training.loop import begin
+from nextword.training.state import begin
 from nextword.training.update import Learner
 
 

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from nextword.data.batches.batch import Batch, Ids, Ints, generator
-from nextword.data.batches.stream import Stream, check_length
+from nextword.data.batches.batch import Batch, Ids, Ints, Stream, check_length, generator
 
 
 class Sentences:

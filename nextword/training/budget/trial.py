@@ -74,11 +74,12 @@ def try_steps(
     from nextword.system import threads
     from nextword.training import loop
     from nextword.training.job import make_job
+    from nextword.training.state import begin
     from nextword.training.update import Learner
 
     unlimited = replace(conditions, clock=Clock(), ranks=conditions.ranks.disconnected())
     _, job = returned(make_job(settings, prepared, unlimited, measured=False))
-    state = loop.begin(job)
+    state = begin(job)
     train = job.settings
     learner = Learner(job.settings, job.objective)
     upcoming = loop.iterate_batches(job.batches, 0, 0)

@@ -14,7 +14,7 @@ import numpy as np
 from nextword.core.contracts import Carrier
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.events import Event, Progress, Stage
-from nextword.data.batches.stream import Stream
+from nextword.data.batches.batch import Stream
 from nextword.mixtures.nearest import build_index
 from nextword.mixtures.neighbours import INDEX, KEYS, WORDS, NeighboursSettings
 from nextword.models.network import NeuralLanguageModel

@@ -18,7 +18,7 @@ import torch
 
 from nextword.core.contracts import START, Carrier
 from nextword.core.events import Event, Progress
-from nextword.data.batches.stream import Stream
+from nextword.data.batches.batch import Stream
 from nextword.mixtures.memory import Memory
 from nextword.models.network import NeuralLanguageModel
 

@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from nextword.core.contracts import START, Carrier, Encoded, LanguageModel, bits_per_byte
 from nextword.core.events import Event, Measure, Note, Stage
-from nextword.data.batches.batch import generator
-from nextword.data.batches.stream import Stream
+from nextword.data.batches.batch import Stream, generator
 from nextword.evaluation.lm.streams import ScoreStream, gathered
 from nextword.mixtures.mixture import Tuned, tune_weights
 from nextword.models.distributions import as_numpy

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nextword.core import catalog
 from nextword.core.contracts import END, START
 from nextword.core.errors import ConfigError
-from nextword.data.batches.stream import Columns, Stream, choose_kind, make_batches
+from nextword.data.batches.batch import Columns, Stream, choose_kind, make_batches
 from nextword.models.training import NeuralTrainSettings
 
 KINDS = ("columns", "windows", "sentences")
@@ -156,7 +156,7 @@ def test_kind_follows_the_model_and_the_documents():
 
 
 def test_batches_registered_from_outside_are_used(monkeypatch):
-    monkeypatch.setitem(catalog.SLOTS["batches"], "mine", "nextword.data.batches.stream:Columns")
+    monkeypatch.setitem(catalog.SLOTS["batches"], "mine", "nextword.data.batches.batch:Columns")
     ids, begins = text([[[5, 6, 7, 8]]])
     made = make_batches("mine", ids, begins, True, 1, 2, 0)
     assert isinstance(made, Columns)

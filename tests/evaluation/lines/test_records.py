@@ -20,8 +20,8 @@ from nextword.evaluation.lines.scores import score_lines
 from nextword.evaluation.lm.perplexity import evaluate
 from nextword.ngram.estimation import build
 from nextword.ngram.settings import NgramSettings
-from nextword.text.fit import fit_tokenizer
 from nextword.text.settings import TextSettings
+from nextword.text.tokenizers import fit_tokenizer
 
 SENTENCES = ["the cat sat on the mat .", "the dog saw the cat", "a dog ran and ran .", "a cat met the dog"]
 TEXT = ("\n".join(SENTENCES) + "\n").encode() * 5

@@ -21,8 +21,8 @@ from nextword.mixtures.remembering import Remembering
 from nextword.models.network import NeuralLanguageModel
 from nextword.ngram.estimation import build
 from nextword.ngram.settings import NgramSettings
-from nextword.text.fit import fit_tokenizer
 from nextword.text.settings import TextSettings
+from nextword.text.tokenizers import fit_tokenizer
 
 torch.set_num_threads(1)
 

@@ -15,8 +15,8 @@ from nextword.evaluation.lm.streams import ScoreStream
 from nextword.evaluation.lm.surprise import by_word, units
 from nextword.ngram import estimation
 from nextword.ngram.settings import NgramSettings
-from nextword.text.fit import fit_tokenizer
 from nextword.text.settings import TextSettings
+from nextword.text.tokenizers import fit_tokenizer
 
 TEXT = "the cat sat on the mat .\n\na dog saw the cat !\nमेरा नाम क्या है\n中文 字 text with ünknown\nlast"
 TOKENIZERS = ("words", "characters", "bytes", "bpe", "unigram")

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from tokenized_texts import BLOCKS
 
 from nextword.core.errors import FormatError
-from nextword.text import files
-from nextword.text.files import load_tokenizer
-from nextword.text.fit import (
-    fit_tokenizer,
-)
+from nextword.text import tokenizers
 from nextword.text.settings import TextSettings
+from nextword.text.tokenizers import (
+    fit_tokenizer,
+    load_tokenizer,
+)
 
 
 def saved(folder: Path) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def test_a_missing_or_huge_tokenizer_is_our_error(tmp_path: Path, monkeypatch: p
     with pytest.raises(FormatError, match="cannot be read"):
         load_tokenizer(tmp_path / "none.json")
     saved(tmp_path)
-    monkeypatch.setattr(files, "_LIMIT", 10)
+    monkeypatch.setattr(tokenizers, "_LIMIT", 10)
     with pytest.raises(FormatError, match="too large"):
         load_tokenizer(tmp_path)
 

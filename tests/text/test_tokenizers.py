@@ -8,14 +8,14 @@ import pytest
 from tokenized_texts import BLOCKS
 
 from nextword.core.errors import ConfigError, FormatError
-from nextword.text.fit import (
+from nextword.text.settings import TextSettings
+from nextword.text.tokenizers import (
     check_tokenizer,
     default_unit,
     fit_tokenizer,
     tokenizer_from_file,
     vocabulary_note,
 )
-from nextword.text.settings import TextSettings
 from nextword.text.words import WordTokenizer
 
 
