@@ -8,8 +8,8 @@ from nextword.models.ladders import LADDERS
 from nextword.runs.settings import plan
 from nextword.system import threads
 from nextword.tasks.lm import PreparedText
+from nextword.training import clock as clocks
 from nextword.training.budget import calibrate as calibration
-from nextword.training.budget import clock as clocks
 from nextword.training.budget.calibrate import calibrate
 from nextword.training.budget.plan import Plan, Plans
 from nextword.training.clock import Clock
