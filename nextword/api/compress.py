@@ -9,8 +9,7 @@ from nextword.api.arguments import checked
 from nextword.api.opened import Name, Opened, language_model
 from nextword.core.errors import DataError
 from nextword.evaluation.compress import compressor
-from nextword.store.disk import translate
-from nextword.system.atomic import write_atomically
+from nextword.system.disk import translate, write_atomically
 
 ENDING = ".nwz"
 

@@ -24,10 +24,10 @@ from nextword.core.events import Done, Event, Progress, Stage, result_of
 from nextword.core.findings import Finding, note, ok, problem
 from nextword.core.spelling import for_python
 from nextword.store.check import check_leftovers, check_run, runs_in
-from nextword.store.disk import free_bytes
 from nextword.store.disk_check import SCARCE, check_disk, nearest
 from nextword.store.names import RUNS, resolve
 from nextword.system import processor
+from nextword.system.disk import free_bytes
 from nextword.system.machine import Machine, read_machine
 
 # Extras that commands use, and for what.

@@ -29,7 +29,7 @@ from nextword.evaluation.lines.records import RecordScores, groups, score_record
 from nextword.evaluation.lines.scores import NO_END, LineScore, counts_end, score_lines
 from nextword.evaluation.lm.evidence import TokenEvidence, each_evidence
 from nextword.evaluation.lm.streams import ScoreStream
-from nextword.system.atomic import writing
+from nextword.system.disk import writing
 from nextword.text.unknown import UnknownWords
 
 _log = logging.getLogger("nextword")

@@ -15,8 +15,8 @@ from nextword.core.events import Done, Event, Note, Progress, Stage, finish
 from nextword.data.corpora import DEFAULT
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source
-from nextword.store.disk import explaining
 from nextword.store.names import resolve
+from nextword.system.disk import explaining
 from nextword.text.compare import measure
 from nextword.text.settings import TextSettings
 from nextword.text.tokenizers import check_tokenizer, fit_tokenizer, load_tokenizer, tokenizer_from_file

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nextword.cli import progress, show
+from nextword.cli import show
 from nextword.cli.options import Debug, Json, Sets
 
 
@@ -51,7 +51,7 @@ def compare(
         valid=tuple(valid or ()), tokenizer=tokenizer, minutes=minutes, seeds=seeds,
         sets=tuple(sets or ()), out=out,
     )  # fmt: skip
-    comparison = progress.follow(comparing.comparing(options))
+    comparison = show.follow(comparing.comparing(options))
     if json:
         show.as_json(comparison.to_json())
     else:

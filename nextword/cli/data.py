@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nextword.cli import progress, show
+from nextword.cli import show
 from nextword.cli.options import Debug, Json, Sets
 
 app = typer.Typer(help="List, copy and check texts.", no_args_is_help=True, rich_markup_mode=None)
@@ -82,5 +82,5 @@ def check(
     """Check a text: lines, words, duplicates, longest line, unseen words, encoding problems, with advice."""
     from nextword.api import data
 
-    report = progress.follow(data.checking(files, sets or ()))
+    report = show.follow(data.checking(files, sets or ()))
     show.as_json(report.to_json()) if json else show.result(str(report))

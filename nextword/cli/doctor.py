@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nextword.cli import options, progress, show
+from nextword.cli import options, show
 from nextword.cli.options import Debug, Json
 
 
@@ -25,7 +25,7 @@ def doctor(
     """Check machine, versions, disk and runs, and say what to do. Exit code 1: there is a problem."""
     from nextword.api import doctor as checks
 
-    found = progress.follow(checks.checking(runs or ()))
+    found = show.follow(checks.checking(runs or ()))
     if json:
         show.as_json(checks.summary(found))
     else:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nextword.cli import progress, show
+from nextword.cli import show
 from nextword.cli.options import Debug, Json, RunName, Sets
 
 
@@ -43,5 +43,5 @@ def evaluate(
 
     rule = None if dynamic is None else dynamic.value
     options = measuring.EvalOptions(rule, html, against, explain=json)
-    report = progress.follow(measuring.evaluating(run, data, sets or (), options))
+    report = show.follow(measuring.evaluating(run, data, sets or (), options))
     show.as_json(report.to_json()) if json else show.result(str(report))

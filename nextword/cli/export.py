@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nextword.cli import progress, show
+from nextword.cli import show
 from nextword.cli.options import Debug, Json, RunName
 
 
@@ -27,5 +27,5 @@ def export(
     """Write a run as a file for other programs, such as KenLM."""
     from nextword.api import export as exporting
 
-    done = progress.follow(exporting.exporting(run, to.value, out))
+    done = show.follow(exporting.exporting(run, to.value, out))
     show.as_json(done) if json else show.result(done["path"])

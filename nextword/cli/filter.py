@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nextword.cli import progress, show
+from nextword.cli import output, show
 from nextword.cli.options import Debug, Json, OutFile, Prefix, RunName, Sets, TextFile
 
 
@@ -36,8 +36,8 @@ def filter_lines(
     """Keep the lines that a model finds likely (or unlikely); streams, and with --out it can be resumed."""
     from nextword.api import filter as filtering
 
-    with show.raw_output(out, json) as target:
-        done = progress.follow(
+    with output.raw_output(out, json) as target:
+        done = show.follow(
             filtering.filtering(
                 run,
                 file,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nextword.cli import progress, show
+from nextword.cli import show
 from nextword.cli.options import Debug, Json, Overwrite, RunOut
 
 BitsSet = Annotated[
@@ -27,7 +27,7 @@ def import_(
     from nextword.api import import_ as importing
     from nextword.core.config import parse_sets
 
-    run = progress.follow(importing.importing(file, out, overwrite=overwrite, sets=parse_sets(sets or ())))
+    run = show.follow(importing.importing(file, out, overwrite=overwrite, sets=parse_sets(sets or ())))
     show.as_json(run.summary()) if json else show.result(run.place)
     show.note(f"saved {run.describe()} in {run.place}")
     show.next_command(f"nextword score {run.place} -")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nextword.cli import progress, show
+from nextword.cli import show
 from nextword.cli.options import Debug, Json, RunName, Sets
 
 
@@ -61,7 +61,7 @@ def inspect(
         names, text, against, {key: value for key, value in asked.items() if value is not None},
         tuple(sets or ()), out,
     )  # fmt: skip
-    found = progress.follow(inspecting.inspecting(run, options))
+    found = show.follow(inspecting.inspecting(run, options))
     if json:
         values = [seen.to_json() for seen in found]
         show.as_json(values[0] if len(values) == 1 else values)

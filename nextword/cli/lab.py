@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nextword.cli import progress, show
+from nextword.cli import show
 from nextword.cli.options import Debug, Json
 
 
@@ -27,5 +27,5 @@ def lab(
         rows = experiments.experiments()
         show.as_json(rows) if json else show.table(rows)
         return
-    found = progress.follow(experiments.experimenting(name, run=run, out=out))
+    found = show.follow(experiments.experimenting(name, run=run, out=out))
     show.as_json(found.to_json()) if json else show.result(str(found))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nextword.cli import progress, show
+from nextword.cli import show
 from nextword.cli.options import Debug, Json, Overwrite, RunOut, Sets
 
 
@@ -33,7 +33,7 @@ def mix(
     from nextword.core.config import parse_sets
 
     memories = mixing.MemoryOptions(cache, recent, neighbours, parse_sets(sets or ()))
-    run = progress.follow(mixing.mixing(runs, tune, out, overwrite=overwrite, memories=memories))
+    run = show.follow(mixing.mixing(runs, tune, out, overwrite=overwrite, memories=memories))
     show.as_json(run.summary()) if json else show.result(run.place)
     show.note(f"saved {run.describe()} in {run.place}")
     show.next_command(f"nextword eval {run.place} {tune}")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nextword.cli import show
+from nextword.cli import output, show
 from nextword.cli.options import Debug, OutFile, RunName
 
 
@@ -45,6 +45,6 @@ def predict(
         raise ConfigError(f"'--json' is --format jsonl, and '--format' is {format}; leave one of them out")
     options = PredictOptions(predicting.JSON if json else format, pretokenized)
     pieces = predicting.written(run, file, options)
-    show.stream((piece.encode("utf-8", "backslashreplace") for piece in pieces), out)
+    output.stream((piece.encode("utf-8", "backslashreplace") for piece in pieces), out)
     if out is not None:
         show.note(f"written: {out}")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nextword.cli import show
+from nextword.cli import output, show
 from nextword.cli.options import Debug, Json, OutFile, RunName, TextFile
 
 
@@ -30,7 +30,7 @@ def rescore(
     if json:
         show.as_json(done.figures())
     else:
-        show.stream(done.chunks(), out)
+        output.stream(done.chunks(), out)
     for sentence in done.notes:
         show.note(sentence)
     show.note(done.describe())

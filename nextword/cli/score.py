@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from nextword.cli import show
+from nextword.cli import output, show
 from nextword.cli.options import Debug, Json, OutFile, Prefix, RunName, Sets, TextFile
 
 
@@ -89,14 +89,14 @@ def score(
         if json:
             show.as_json(scoring.whole_evidence(model, file, options))
         else:
-            show.stream(scoring.evidence_rows(model, file, options))
+            output.stream(scoring.evidence_rows(model, file, options))
         return
     for sentence in scoring.notes(model, options):
         show.note(sentence)
     if json:
         show.as_json(scoring.whole(model, file, options))
     elif writes_table:
-        with show.raw_output(out, json) as target:
+        with output.raw_output(out, json) as target:
             scoring.write(model, file, target, options)
     else:
-        show.stream(scoring.rows(model, file, options))
+        output.stream(scoring.rows(model, file, options))

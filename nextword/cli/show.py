@@ -1,16 +1,26 @@
-"""Printing: results on standard output, notes on standard error, one JSON object on request."""
+"""Printing: results on standard output, notes and progress on standard error, one JSON object on request.
+
+Events on a terminal are a bar with the time left for each stage. Training also shows loss, held-out bits per
+byte, tokens per second, gradient norm and memory. Elsewhere there are plain lines: notes, and one line per
+measurement of the held-out text.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nextword.core.display import printable
+from nextword.core.display import printable, show_size
+from nextword.core.events import Event, Note, Progress, Stage, Step, Valid, result_of
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+
+_QUIET = 30.0  # seconds of training without a line, at most
 
 
 class ReaderGone(Exception):  # noqa: N818 - not an error of the program
@@ -18,7 +28,7 @@ class ReaderGone(Exception):  # noqa: N818 - not an error of the program
 
 
 @contextmanager
-def _to_reader() -> Iterator[None]:
+def to_reader() -> Iterator[None]:
     """Turn a broken pipe into our own exception, before the parser turns it into an exit code."""
     try:
         yield
@@ -29,7 +39,7 @@ def _to_reader() -> Iterator[None]:
 
 def result(text: str) -> None:
     """Print one result for people; control characters are escaped."""
-    with _to_reader():
+    with to_reader():
         sys.stdout.write(printable(text) + "\n")
 
 
@@ -45,7 +55,7 @@ def next_command(command: str) -> None:
 
 def as_json(value: Any) -> None:
     """Print one JSON value on one line; infinity and NaN become null."""
-    with _to_reader():
+    with to_reader():
         sys.stdout.write(json.dumps(_finite(value), ensure_ascii=False, allow_nan=False) + "\n")
 
 
@@ -76,51 +86,8 @@ def figures(values: Mapping[str, Any]) -> None:
 def pieces(texts: Iterable[str]) -> None:
     """Print text as it comes, without waiting for the end of a line."""
     for text in texts:
-        with _to_reader():
+        with to_reader():
             sys.stdout.write(printable(text))
-
-
-def stream(chunks: Iterable[bytes], out: str | None = None) -> None:
-    """Write lines as bytes to a file or standard output; on a terminal control characters are escaped."""
-    if out is not None:
-        from pathlib import Path
-
-        from nextword.store.disk import explaining
-        from nextword.system.atomic import writing
-
-        with explaining(Path(out)), writing(out) as file:
-            file.writelines(chunks)
-    elif sys.stdout.isatty():
-        pieces(chunk.decode("utf-8", "surrogateescape") for chunk in chunks)
-    else:
-        with _to_reader():
-            sys.stdout.buffer.writelines(chunks)
-
-
-@contextmanager
-def raw_output(out: str | None, json: bool) -> Iterator[Any]:
-    """Open what a verb writes lines to: the file, standard output, or nothing if JSON is printed there.
-
-    On a terminal control characters are escaped.
-    """
-    if out is not None:
-        yield out
-    elif json:
-        with open(os.devnull, "wb") as nowhere:
-            yield nowhere
-    elif sys.stdout.isatty():
-        yield _Terminal()
-    else:
-        with _to_reader():
-            yield sys.stdout.buffer
-
-
-class _Terminal:
-    """Bytes to a terminal, control characters escaped."""
-
-    def write(self, data: bytes) -> int:
-        sys.stdout.write(printable(data.decode("utf-8", "backslashreplace")))
-        return len(data)
 
 
 def _cell(value: Any) -> str:
@@ -145,3 +112,146 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite(item) for item in value]
     return value
+
+
+def follow(events: Iterable[Event]) -> Any:
+    """Run events to the end while showing them; returns what was made.
+
+    Ctrl-C while an event is being shown goes to whoever yields them, who knows what was kept.
+    """
+    try:
+        return _with_bars(events) if sys.stderr.isatty() else _plain(events)
+    except KeyboardInterrupt as stop:
+        if isinstance(events, Generator):
+            events.throw(stop)
+        raise
+
+
+def _plain(events: Iterable[Event]) -> Any:
+    status = Status()
+
+    def watch(event: Event) -> None:
+        if isinstance(event, Note):
+            note(event.message)
+        elif isinstance(event, (Step, Valid)) and status.add(event):
+            note(status.line())
+
+    return result_of(events, watch)
+
+
+class Status:
+    """The latest numbers of a training run, as text."""
+
+    def __init__(self) -> None:
+        self.step: Step | None = None
+        self.valid: Valid | None = None
+        self._at = 0.0
+
+    def add(self, event: Step | Valid) -> bool:
+        """Keep the event; True if a line is due: at each validation, and after a long silence."""
+        is_due = isinstance(event, Valid) or event.seconds - self._at >= _QUIET
+        if isinstance(event, Valid):
+            self.valid = event
+        else:
+            self.step = event
+        if is_due:
+            self._at = event.seconds
+        return is_due
+
+    def details(self) -> str:
+        """Show everything but step and time."""
+        parts = []
+        if self.step is not None:
+            parts.append(f"loss {self.step.loss:.3f} nats per {self.step.unit.removesuffix('s')}")
+        if self.valid is not None:
+            parts.append(f"held out {_quality(self.valid)}{'' if self.valid.best else ' (not the best)'}")
+        if self.step is not None:
+            parts += [f"{self.step.tokens_per_second:,.0f} {self.step.unit}/s", f"norm {self.step.norm:.2g}"]
+            parts.append(show_size(self.step.memory))
+        return ", ".join(parts)
+
+    def line(self) -> str:
+        """Show step, details and time left on one line."""
+        newest = self.valid if self.step is None else self.step
+        step = 0 if newest is None else newest.step
+        of = f" of {self.step.steps:,}" if self.step is not None and self.step.steps else ""
+        left = None if self.step is None else self.step.seconds_left
+        time = f", {_time(left)} left" if left is not None else ""
+        return f"step {step:,}{of}: {self.details()}{time}"
+
+
+def _quality(valid: Valid) -> str:
+    """Show bits per byte alone, so that a line has one unit besides the loss; else what the task says."""
+    bits = valid.values.get("bits_per_byte")
+    return valid.shown if bits is None else f"{bits:.4f} bits per byte"
+
+
+def _time(seconds: float) -> str:
+    """Format seconds, as in 1:02:03 or 0:07."""
+    whole = max(0, round(seconds))
+    hours = f"{whole // 3600}:" if whole >= 3600 else ""
+    minutes = whole // 60 % 60
+    return f"{hours}{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
+
+
+def _with_bars(events: Iterable[Event]) -> Any:
+    with _bars() as bars:
+        screen = Screen(bars)
+        made = result_of(events, screen.watch)
+        screen.close()
+    return made
+
+
+class Screen:
+    """One bar per stage, with the numbers of a training run beside it."""
+
+    def __init__(self, bars: Bars) -> None:
+        self.bars = bars
+        self.task: Any = None
+        self.status = Status()
+
+    def watch(self, event: Event) -> None:
+        """Show one event."""
+        if isinstance(event, Stage):
+            self.close()
+            self.task = self.bars.add_task(printable(event.name), total=event.total, details="")
+            self.status = Status()
+        elif isinstance(event, Progress) and self.task is not None:
+            self.bars.update(self.task, completed=event.done)
+        elif isinstance(event, (Step, Valid)):
+            if self.task is None:
+                self.task = self.bars.add_task("train", total=None, details="")
+            self.status.add(event)
+            self._advance()
+        elif isinstance(event, Note):
+            self.bars.console.print(printable(event.message), markup=False, highlight=False)
+
+    def close(self) -> None:
+        """Fill the bar of the current stage."""
+        if self.task is not None:
+            total = self.bars.tasks[self.task].total
+            self.bars.update(self.task, total=total or 1, completed=total or 1)
+
+    def _advance(self) -> None:
+        """Move the bar of a training run: by its time if that is known, otherwise by its steps."""
+        step, details = self.status.step, self.status.details()
+        if step is not None and step.seconds_left is not None:
+            total = step.seconds + step.seconds_left
+            self.bars.update(self.task, total=total, completed=step.seconds, details=details)
+        elif step is not None:
+            self.bars.update(self.task, total=step.steps, completed=step.step, details=details)
+
+
+def _bars() -> Bars:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[details]}", markup=False),
+        console=Console(stderr=True),
+    )

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nextword.cli import progress, show
+from nextword.cli import show
 from nextword.cli.options import Debug, Json, Sets, TokenizerName
 
 app = typer.Typer(help="Train, show and compare tokenizers.", no_args_is_help=True, rich_markup_mode=None)
@@ -25,7 +25,7 @@ def train(
     """Train a tokenizer on text; `train --tokenizer FILE` uses it."""
     from nextword.api import tokenizer as tokenizers
 
-    done = progress.follow(tokenizers.training(data or (), tokenizer or "bpe", out, sets or ()))
+    done = show.follow(tokenizers.training(data or (), tokenizer or "bpe", out, sets or ()))
     show.as_json(done) if json else show.result(done["path"])
     show.next_command(f"nextword tokenizer show {done['path']} --text 'the unbelievable truth'")
 
@@ -57,5 +57,5 @@ def compare(
     """Compare tokenizers on one text: vocabulary, tokens per word, bytes per token, unknown words."""
     from nextword.api import tokenizer as tokenizers
 
-    rows = progress.follow(tokenizers.comparing(data or (), tokenizers_.split(","), sets or ()))
+    rows = show.follow(tokenizers.comparing(data or (), tokenizers_.split(","), sets or ()))
     show.as_json(rows) if json else show.table(rows)

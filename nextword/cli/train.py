@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nextword.cli import progress, show
+from nextword.cli import show
 from nextword.cli.options import Debug, Json, Model, Overwrite, Sets, TokenizerName
 from nextword.core.display import about, show_size
 
@@ -75,7 +75,7 @@ def train(
         figures = training.estimate(order) if launched().is_first else {}
         show.as_json(figures) if json and figures else show.figures(_with_units(figures))
         return
-    run = progress.follow(training.run(order, out, resume=resume, overwrite=overwrite, began=process_start()))
+    run = show.follow(training.run(order, out, resume=resume, overwrite=overwrite, began=process_start()))
     if not launched().is_first:
         return
     if json:

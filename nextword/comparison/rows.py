@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 from nextword.evaluation.lm.signature import version
 from nextword.runs.settings import RunSettings
-from nextword.store.disk import write_file
 from nextword.store.manifest import MANIFEST
+from nextword.system.disk import write_file
 
 _FOLDER = "rows"
 _LONG = ("key", "blocks", "curve")  # left out of the JSON that people read

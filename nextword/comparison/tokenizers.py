@@ -18,7 +18,7 @@ from nextword.core.errors import NextwordError
 from nextword.core.events import Event, Stage
 from nextword.data.encode import encode
 from nextword.runs.settings import RunSettings
-from nextword.store.disk import translate
+from nextword.system.disk import translate
 from nextword.tasks.lm import Texts, limit_to_time
 from nextword.text.tokenizers import fit_tokenizer, load_tokenizer
 from nextword.training.clock import Clock

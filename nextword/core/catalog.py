@@ -280,11 +280,11 @@ SLOTS: dict[str, dict[str, str]] = {
     },
     # How the learning rate falls: functions of the share of the decay that is over, from 1 at 0.
     "schedule": {
-        "cosine": "nextword.training.schedules:cosine",
-        "linear": "nextword.training.schedules:linear",
-        "sqrt": "nextword.training.schedules:sqrt",
-        "constant": "nextword.training.schedules:constant",
-        "plateau": "nextword.training.schedules:constant",  # it falls by what is measured
+        "cosine": "nextword.training.optimizers:cosine",
+        "linear": "nextword.training.optimizers:linear",
+        "sqrt": "nextword.training.optimizers:sqrt",
+        "constant": "nextword.training.optimizers:constant",
+        "plateau": "nextword.training.optimizers:constant",  # it falls by what is measured
     },
     # What training reads at a time: a `Batches` of (ids, documents, carry, batch, length, seed).
     "batches": {

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nextword.core.errors import DataError, MissingPart
-from nextword.store.disk import translate
+from nextword.system.disk import translate
 
 DEFAULT = "sotu"
 _SPLITS = ("train", "valid", "test")

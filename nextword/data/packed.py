@@ -21,7 +21,7 @@ import numpy as np
 from nextword.core.contracts import Encoded
 from nextword.core.errors import ConfigError
 from nextword.core.settings import parse_size
-from nextword.system.atomic import writing
+from nextword.system.disk import writing
 from nextword.system.machine import cache_folder
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -17,7 +17,7 @@ from typing import Any
 
 from nextword.core.display import markup, printable
 from nextword.drawing.height import height
-from nextword.store.disk import write_file
+from nextword.system.disk import write_file
 
 Cell = str | int | float | bool | None
 

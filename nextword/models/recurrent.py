@@ -80,7 +80,7 @@ class RecurrentNetwork(Network):
     def __init__(self, name: str, settings: RecurrentSettings, vocab_size: int, closed: bool) -> None:
         super().__init__()
         embedding = settings.embedding or settings.hidden
-        self.vocab_size, self.carries = vocab_size, settings.carry
+        self.vocab_size, self.carries, forbidden = vocab_size, settings.carry, never_next(closed)
         self.scale_words, self.scale_features = settings.scales(embedding)
         self.embedding = find("embedding", settings.embedding_kind)(vocab_size, embedding)
         self.layers, self.joins, width = _stack(name, settings, embedding)
@@ -94,7 +94,7 @@ class RecurrentNetwork(Network):
         self.fit: nn.Module = nn.Identity() if fits else nn.Linear(width, embedding, bias=False)
         self.width = width if fits else embedding
         tied_VE = self.embedding.weight_VE if settings.tied else None
-        self.head = make_head(settings.head, self.width, vocab_size, never_next(closed), tied_VE)
+        self.head = make_head(settings.head, self.width, vocab_size, forbidden, tied_VE)
 
     def start(self, batch: int, source: Any = None) -> State:
         """Return every layer's initial state: zero, or learned."""

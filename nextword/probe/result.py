@@ -15,7 +15,7 @@ import numpy as np
 from nextword.core.errors import ConfigError
 from nextword.drawing import standalone
 from nextword.drawing.page import Cell, Page, Table
-from nextword.store.disk import write_file
+from nextword.system.disk import write_file
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ENDINGS = (".html", ".svg", ".png", ".json")

@@ -19,7 +19,7 @@ from nextword.store.checkpoints import DAMAGED, LatestCheckpoint, find_last
 from nextword.store.manifest import MANIFEST
 from nextword.store.reading import ABOUT, open_run
 from nextword.store.unfinished import FOLDER, checkpoints_in
-from nextword.system.atomic import TEMPORARY
+from nextword.system.disk import TEMPORARY
 
 _LEFT = re.compile(r"\.(?P<name>.+)\.(?:lock|(?P<kind>new|old)-\d+-[0-9a-f]{16})")
 

@@ -15,12 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nextword.core.errors import RunError
-from nextword.store import disk, replace
+from nextword.store import replace
 from nextword.store.manifest import read_manifest
 from nextword.store.reading import RunFolder, open_run
 from nextword.store.unfinished import FOLDER, NAME, checkpoints_in
 from nextword.store.writing import NewRun
-from nextword.system.atomic import TEMPORARY, fsync_file, fsync_folder, write_atomically
+from nextword.system import disk
+from nextword.system.disk import TEMPORARY, fsync_file, fsync_folder, write_atomically
 
 LAST = "LAST"
 KEPT = 2  # newest checkpoints; each also holds the best weights

@@ -12,8 +12,7 @@ from nextword.core.display import show_size
 from nextword.core.errors import NextwordError
 from nextword.core.findings import Finding, note, ok, problem
 from nextword.store import replace
-from nextword.store.disk import free_bytes
-from nextword.system.atomic import fsync_file
+from nextword.system.disk import free_bytes, fsync_file
 
 SCARCE, _TIGHT = 200_000_000, 2_000_000_000  # bytes free: too little, and low
 _SLOW = 1.0  # seconds to write a small file

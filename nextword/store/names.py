@@ -15,7 +15,7 @@ from pathlib import Path
 from nextword.core.errors import RunError
 from nextword.store import replace
 from nextword.store.manifest import MANIFEST, read_manifest
-from nextword.system.atomic import write_atomically
+from nextword.system.disk import write_atomically
 
 RUNS = Path("runs")
 _POINTER = ".latest"

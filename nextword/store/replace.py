@@ -21,7 +21,7 @@ from pathlib import Path
 from nextword.core.errors import RunError
 from nextword.store.manifest import MANIFEST
 from nextword.store.unfinished import checkpoints_in
-from nextword.system.atomic import fsync_folder
+from nextword.system.disk import fsync_folder
 
 try:
     import fcntl

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from nextword.core.errors import RunError
-from nextword.store import disk, replace
+from nextword.store import replace
 from nextword.store.manifest import (
     CHUNK,
     MANIFEST,
@@ -34,7 +34,8 @@ from nextword.store.manifest import (
 )
 from nextword.store.names import RUNS, mark_latest
 from nextword.store.unfinished import FOLDER, checkpoints_in
-from nextword.system.atomic import fsync_file, fsync_folder
+from nextword.system import disk
+from nextword.system.disk import fsync_file, fsync_folder
 
 _WRITERS = 2
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from nextword.system import products
-from nextword.system.atomic import write_atomically
+from nextword.system.disk import write_atomically
 from nextword.system.machine import cache_folder, describe_processor
 
 LIMIT = "ONEDNN_MAX_CPU_ISA"  # the variable that limits oneDNN, torch's library of matrix products

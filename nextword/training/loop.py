@@ -19,9 +19,8 @@ from nextword.system.signals import Interrupted
 from nextword.training import nan
 from nextword.training.checkpointing import SavePoint as SavePoint
 from nextword.training.checkpointing import SaveSchedule
-from nextword.training.clock import saving_seconds
+from nextword.training.clock import StepTimer, peak_memory, saving_seconds
 from nextword.training.job import Job
-from nextword.training.progress import StepTimer, peak_memory
 from nextword.training.state import TrainingState, begin
 from nextword.training.update import Learned, Learner
 from nextword.training.validation import Validation

@@ -1,12 +1,17 @@
-"""Optimizers: SGD, AdamW, and Muon for matrices with AdamW for the rest; the slot "optimizer".
+"""Optimizers and schedules of the learning rate: the slots "optimizer" and "schedule".
 
-θ ← θ - α ∇J(θ) [IITD-1 "Training a RNN Language Model"]; AdamW: Loshchilov & Hutter 2019; Muon: Jordan et
-al. 2024. The rules agree with `torch.optim` (there are tests) and use its fused kernels, but avoid its import
-of a compiler, which takes as long as importing torch itself.
+SGD: θ ← θ - α ∇J(θ) [IITD-1 "Training a RNN Language Model"]; AdamW: Loshchilov & Hutter 2019; Muon for
+matrices, with AdamW for the rest: Jordan et al. 2024. The rules agree with `torch.optim` (there are tests)
+and use its fused kernels, but avoid its import of a compiler, which takes as long as importing torch itself.
+
+A schedule is warm-up, a constant phase, then decay to zero. It gets the share of training that is done, 0 to
+1, so it needs to know neither steps nor minutes. Linear decay and 1 - sqrt: Hägele et al. 2024; cosine:
+Loshchilov & Hutter 2017.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -221,3 +226,34 @@ def hidden_matrices(network: Network) -> list[nn.Parameter]:
     """Return the 2-D matrices that are neither embeddings nor output layer."""
     found = ((role, network.get_parameter(name)) for name, role in roles_of(network).items())
     return [each for role, each in found if role in HIDDEN and each.ndim == 2 and each.requires_grad]
+
+
+def cosine(x: float) -> float:
+    """Return ½ (1 + cos πx): like all of these, the factor on the rate at the share x of the decay."""
+    return 0.5 * (1 + math.cos(math.pi * x))
+
+
+def linear(x: float) -> float:
+    """Return 1 - x."""
+    return 1 - x
+
+
+def sqrt(x: float) -> float:
+    """Return 1 - √x: fast at first."""
+    return 1 - math.sqrt(x)
+
+
+def constant(x: float) -> float:
+    """Return 1: no decay."""
+    return 1.0
+
+
+def rate_factor(settings: NeuralTrainSettings, progress: float) -> float:
+    """Return the factor on the learning rate at this point of the training."""
+    if progress < settings.warmup:
+        return progress / settings.warmup
+    begins = max(settings.warmup, 1 - settings.decay)
+    if progress <= begins or begins >= 1:
+        return 1.0
+    left: float = find("schedule", settings.schedule)(min(1.0, (progress - begins) / (1 - begins)))
+    return left

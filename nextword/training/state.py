@@ -17,9 +17,9 @@ from torch import Tensor
 from nextword.blocks.states import State, filled, leaves
 from nextword.core.errors import DamagedError
 from nextword.models.network import device_of
+from nextword.training.clock import Plan, first_plan
 from nextword.training.job import Job
 from nextword.training.optimizers import Optimizer, make_optimizer
-from nextword.training.progress import Plan, first_plan
 from nextword.training.ranks import Engine
 from nextword.training.weights import Weights, copy_weights, put_weights, weights_of
 

@@ -21,7 +21,8 @@ from nextword.models.network import device_of
 from nextword.models.randomness import TRAINING, seeded
 from nextword.models.training import NeuralTrainSettings
 from nextword.system.signals import Stop
-from nextword.training import schedules, weights
+from nextword.training import weights
+from nextword.training.optimizers import rate_factor
 from nextword.training.state import TrainingState
 from nextword.training.weights import local
 
@@ -63,7 +64,7 @@ class Learner:
         """
         network, settings = state.network, self.settings
         progress = state.plan.progress(state.step + 1)
-        rate = settings.rate * state.factor * schedules.factor(settings, progress)
+        rate = settings.rate * state.factor * rate_factor(settings, progress)
         tokens = sum(batch.tokens for batch in batches)
         state.optimizer.clear()
         may_interrupt = state.step > 0 and not state.engine.ranks.is_distributed

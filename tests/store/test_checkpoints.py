@@ -9,10 +9,11 @@ import pytest
 from run_folders import save
 
 from nextword.core.errors import RunError
-from nextword.store import checkpoints, disk, writing
+from nextword.store import checkpoints, writing
 from nextword.store.checkpoints import Checkpoints, find_last
 from nextword.store.reading import open_run
 from nextword.store.writing import check_target, new_run
+from nextword.system import disk
 
 FILES = ("state.bin", "numbers.json")
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from run_folders import fail_with, write
 
-from nextword.store import disk, replace
+from nextword.store import replace
+from nextword.system import disk
 
 
 def test_other_errors_of_locking_are_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,11 +19,12 @@ from run_folders import fail_with, hidden, version_of, write, write_half
 from small_disks import small_disk
 
 from nextword.core.errors import RunError
-from nextword.store import disk, replace
+from nextword.store import replace
 from nextword.store.manifest import MANIFEST
 from nextword.store.names import resolve
 from nextword.store.reading import open_run
 from nextword.store.writing import check_target, new_run
+from nextword.system import disk
 
 
 def _modes(folder: Path) -> set[str]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nextword.training.progress import Plan
+from nextword.training.clock import Plan
 
 
 def test_progress_of_a_fixed_plan_is_the_middle_of_each_step():

@@ -172,7 +172,7 @@ def test_folder_that_is_deleted_on_the_way_is_made_again(text, tmp_path):
 
 
 def test_checkpoint_that_cannot_be_written_is_told_once_and_the_training_goes_on(text, tmp_path, monkeypatch):
-    from nextword.store import disk
+    from nextword.system import disk
 
     free = disk.free_bytes
     monkeypatch.setattr(disk, "free_bytes", lambda folder: 99)

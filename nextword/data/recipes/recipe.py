@@ -11,7 +11,7 @@ from nextword.data.paths import resolve
 from nextword.data.plain import TextChecker
 from nextword.data.settings import DataSettings
 from nextword.data.tables import lines_of
-from nextword.store.disk import write_file
+from nextword.system.disk import write_file
 
 Pair = tuple[str, str]  # a source and its target
 Line = tuple[int, str]  # its number from 1, and its text

@@ -38,9 +38,8 @@ from nextword.evaluation.lines.progress import (
 )
 from nextword.evaluation.lines.rules import BUCKETS, KeepRule, Scores
 from nextword.evaluation.lines.scores import counts_end, line_batches
-from nextword.store.disk import explaining
 from nextword.store.replace import locked
-from nextword.system.atomic import remove_leftovers, writing
+from nextword.system.disk import explaining, remove_leftovers, writing
 
 Array = np.ndarray[Any, np.dtype[Any]]
 PIECE = 1 << 20

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from nextword.evaluation.lines.rules import Scores
-from nextword.system.atomic import write_atomically
+from nextword.system.disk import write_atomically
 
 
 class ScoreLog:

@@ -25,7 +25,7 @@ from nextword.evaluation.lines.rules import BUCKETS, KeepRule, Scores
 from nextword.evaluation.lines.scores import counts_end
 from nextword.evaluation.lm.streams import Array, ScoreStream, gathered
 from nextword.store.replace import locked
-from nextword.system.atomic import remove_leftovers, writing
+from nextword.system.disk import remove_leftovers, writing
 
 GROUP = 4096  # records scored at a time, if they are short
 

@@ -18,8 +18,7 @@ from nextword.core.errors import DamagedError
 from nextword.formats.arpa.lines import fixed_point, show_lines
 from nextword.formats.gz import GzipJoiner
 from nextword.ngram.arrays import Trie
-from nextword.store.disk import translate, write_all
-from nextword.system.atomic import writing
+from nextword.system.disk import translate, write_all, writing
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SMALL = 200_000  # up to this many n-grams are written in plain Python, without compiled kernels

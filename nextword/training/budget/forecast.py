@@ -79,7 +79,7 @@ def _measuring(settings: RunSettings, prepared: Any, tokens: float, steps: int, 
 
 def _memory(sample: Sample, size: int) -> float:
     """Estimate the memory: the peak of this process, which has made real steps, and what all data adds."""
-    from nextword.training.progress import peak_memory
+    from nextword.training.clock import peak_memory
 
     more_ids = (sample.scale - 1) * 4 * sample.prepared.facts.tokens
     return peak_memory() + more_ids + size  # the best weights are kept as well as the newest

@@ -8,7 +8,7 @@ from labelled_texts import labelled_texts, tagged_sentences
 
 import nextword
 from nextword.api import train
-from nextword.cli.progress import Status
+from nextword.cli.show import Status
 from nextword.core.events import Step
 from nextword.core.task import Preparation
 from nextword.runs.settings import plan

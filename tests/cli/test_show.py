@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from nextword.cli import progress
+from nextword.cli import show
 from nextword.core.errors import Stopped
 from nextword.core.events import Done, Note, Stage, Step, Valid
 
@@ -30,7 +30,7 @@ def valid(number, seconds=1.0, best=True, shown="2.125 bits per byte"):
 
 
 def test_each_validation_is_a_plain_line(capsys):
-    made = progress.follow([Stage("train"), step(7), valid(7), step(8), Note("ready"), Done("it")])
+    made = show.follow([Stage("train"), step(7), valid(7), step(8), Note("ready"), Done("it")])
     assert made == "it"
     assert capsys.readouterr().err.splitlines() == [
         "step 7: loss 4.250 nats per token, held out 2.125 bits per byte, 12,346 tokens/s, norm 0.5, 450 MB, "
@@ -40,7 +40,7 @@ def test_each_validation_is_a_plain_line(capsys):
 
 
 def test_a_long_silence_is_broken(capsys):
-    progress.follow([step(1, 1), step(2, 20), step(3, 31, steps=9, left=None), step(4, 40)])
+    show.follow([step(1, 1), step(2, 20), step(3, 31, steps=9, left=None), step(4, 40)])
     assert (
         capsys.readouterr().err
         == "step 3 of 9: loss 4.250 nats per token, 12,346 tokens/s, norm 0.5, 450 MB\n"
@@ -48,13 +48,13 @@ def test_a_long_silence_is_broken(capsys):
 
 
 def test_a_measurement_is_shown_as_its_task_says_it(capsys):
-    progress.follow([valid(3, best=False, shown="4.500 nats per token")])
+    show.follow([valid(3, best=False, shown="4.500 nats per token")])
     assert capsys.readouterr().err == "step 3: held out 4.500 nats per token (not the best)\n"
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [(7, "0:07"), (65, "1:05"), (3723, "1:02:03"), (-1, "0:00")])
 def test_time_left_reads_like_a_clock(seconds, shown):
-    assert progress._time(seconds) == shown
+    assert show._time(seconds) == shown
 
 
 def test_the_bar_shows_loss_quality_speed_and_time_left(monkeypatch):
@@ -70,7 +70,7 @@ def test_the_bar_shows_loss_quality_speed_and_time_left(monkeypatch):
         step(9, 1, None, 10),
         Done(3),
     ]
-    assert progress._with_bars([*events, Done(3)]) == 3
+    assert show._with_bars([*events, Done(3)]) == 3
     shown = screen.getvalue()
     for part in (
         "train",
@@ -96,12 +96,12 @@ def test_interrupt_while_an_event_is_shown_goes_to_whoever_knows_what_was_kept(m
 
     monkeypatch.setattr("nextword.cli.show.note", interrupted)
     with pytest.raises(Stopped, match="one is kept"):
-        progress.follow(events())
+        show.follow(events())
 
 
 def test_line_has_bits_per_byte_and_no_perplexity_beside_the_loss(capsys):
     measured = valid(3, shown="perplexity 9.00, 2.1250 bits per byte")
-    progress.follow([step(3), replace(measured, values={"perplexity": 9.0, "bits_per_byte": 2.125})])
+    show.follow([step(3), replace(measured, values={"perplexity": 9.0, "bits_per_byte": 2.125})])
     line = capsys.readouterr().err
     assert "held out 2.1250 bits per byte," in line
     assert "loss 4.250 nats per token" in line

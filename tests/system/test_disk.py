@@ -1,4 +1,4 @@
-"""Files written whole or not at all."""
+"""Files written whole or not at all, and free space that is asked where the system knows it."""
 
 import errno
 import os
@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 from run_folders import fail_with
 
-from nextword.system.atomic import fsync_folder, remove_leftovers, write_atomically, writing
+from nextword.system.disk import (
+    check_space,
+    free_bytes,
+    fsync_folder,
+    remove_leftovers,
+    write_atomically,
+    writing,
+)
 
 
 def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
@@ -107,3 +114,8 @@ def test_a_folder_that_cannot_be_synced_is_an_error(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(os, "fsync", fail_with(errno.EIO))
     with pytest.raises(OSError, match="Input/output error"):
         fsync_folder(tmp_path)
+
+
+def test_room_is_only_asked_where_the_system_knows(tmp_path: Path) -> None:
+    assert free_bytes(tmp_path / "nowhere") is None
+    check_space(tmp_path / "new" / "run", 1)
