@@ -48,6 +48,7 @@ Text = str | bytes
 Array = np.ndarray[Any, np.dtype[Any]]
 _LN10 = float(np.log(10.0))
 PLAIN_LETTERS = 300_000  # text scored before the compiled scorer is loaded
+_REMEMBERED = 100_000  # words whose ids `BaseScore` remembers
 _NOT_PLAIN = (*(name.encode() for name in SPECIALS), b"\r", b"\0", b"\v", b"\f")
 OTHER_MODEL = "this State belongs to another model; call BeginSentenceWrite of this one first"
 _MISSING_UNKNOWN = -100.0  # KenLM's log10 p of an unknown word where the file has no <unk>
@@ -107,23 +108,29 @@ class State:
     hashed and copied. A new one is empty: `Model.BeginSentenceWrite` or `NullContextWrite` sets it.
     """
 
-    _context: Context | None = None  # in plain Python
-    _calls: Calls | None = None  # in compiled code: whose, the context, and its words once asked for
-    _nodes: Any = None
-    _known: tuple[int, ...] | None = None
+    __slots__ = ("_at", "_block", "_calls", "_context", "_known")
+    _context: Context | None  # in plain Python
+    _calls: Calls | None  # in compiled code: whose; then its address and block, and its words once asked for
+    _at: int
+    _block: Any
+    _known: tuple[int, ...] | None
+
+    def __init__(self) -> None:
+        self._calls = self._context = None
 
     def _words(self) -> tuple[int, ...]:
         if self._calls is None:
             return () if self._context is None else self._context.words
         if self._known is None:
-            self._known = self._calls.words(self._nodes)
+            self._known = self._calls.words((self._at, self._block))
         return self._known
 
     def _be(self, context: Context | None) -> None:
         self._context, self._calls = context, None
 
-    def _be_compiled(self, calls: Calls, nodes: Any, known: tuple[int, ...]) -> None:
-        self._calls, self._nodes, self._known = calls, nodes, known
+    def _be_compiled(self, calls: Calls, place: tuple[int, Any], known: tuple[int, ...] | None) -> None:
+        self._calls, self._known = calls, known
+        self._at, self._block = place
 
     def __eq__(self, other: object) -> bool:
         return self._words() == other._words() if isinstance(other, State) else NotImplemented
@@ -139,8 +146,9 @@ class State:
 
     def __copy__(self) -> State:
         copied = State()
-        copied._context, copied._calls, copied._known = self._context, self._calls, self._known
-        copied._nodes = None if self._nodes is None else self._nodes.copy()
+        copied._context = self._context
+        if self._calls is not None:
+            copied._be_compiled(self._calls, self._calls.copy((self._at, self._block)), self._known)
         return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> State:
@@ -151,8 +159,8 @@ class Model:
     """A language model from an ARPA file (plain or gzipped), a run's folder, or a run's name."""
 
     __slots__ = (
-        "_begin", "_calls", "_earlier", "_index", "_model", "_null", "_plain_left", "_vocabulary", "_walk",
-        "path",
+        "_begin", "_calls", "_earlier", "_index", "_model", "_null", "_plain_left", "_seen", "_vocabulary",
+        "_walk", "path",
     )  # fmt: skip
 
     def __init__(self, path: Text | os.PathLike[str], config: Config | None = None) -> None:
@@ -167,6 +175,7 @@ class Model:
         self._index = _shown_index(self._vocabulary)
         self._begin, self._null = self._walk.begin(), self._walk.null()
         self._plain_left = PLAIN_LETTERS
+        self._seen: dict[Text, int] = {}  # words that `BaseScore` was asked for
         self._calls: Calls | None = None
         self._earlier: list[Calls] = []  # what made states that still may be used
         reads = (LoadMethod.READ, LoadMethod.PARALLEL_READ)
@@ -306,31 +315,42 @@ class Model:
         if self._calls is None:
             state._be(self._begin)
         else:
-            state._be_compiled(self._calls, self._calls.start.copy(), self._begin.words)
+            state._be_compiled(self._calls, self._calls.start(), self._begin.words)
 
     def NullContextWrite(self, state: State) -> None:  # noqa: N802 - KenLM's name
         """Set the state to an empty context."""
         if self._calls is None:
             state._be(self._null)
         else:
-            state._be_compiled(self._calls, self._calls.null.copy(), ())
+            state._be_compiled(self._calls, self._calls.place(), ())
 
     def BaseScore(self, in_state: State, word: Text, out_state: State) -> float:  # noqa: N802 - KenLM's name
         """Return log10 p of a word after a state; ``out_state`` becomes the state after the word."""
         calls = self._calls
         if calls is None:
             return self._plain_step(in_state, word, out_state)[0]
+        index = self._seen.get(word)
+        if index is None:
+            index = self._see(word)
         if in_state._calls is not calls:
             self._convert(in_state, calls)
         if out_state._calls is not calls:
-            out_state._calls, out_state._nodes = calls, calls.null.copy()
-        data = word.encode() if type(word) is str else _as_bytes(word)
-        log10 = calls.step(calls.head, in_state._nodes, data, out_state._nodes)
+            out_state._calls = calls
+            out_state._at, out_state._block = next(calls.rows, None) or calls.place()
+        log10 = calls.step(in_state._at, index, out_state._at)
         out_state._known = None
         if log10 != log10:
             self._recover()
             return self.BaseScore(in_state, word, out_state)
         return log10  # type: ignore[no-any-return]
+
+    def _see(self, word: Text) -> int:
+        """Return the id of a word, and remember it as it is given, within bounds."""
+        index = self.vocab_index(word)
+        if len(self._seen) >= _REMEMBERED:
+            self._seen.clear()
+        self._seen[word] = index
+        return index
 
     def BaseFullScore(  # noqa: N802 - KenLM's name
         self, in_state: State, word: Text, out_state: State
@@ -339,7 +359,7 @@ class Model:
         if self._calls is None:
             return FullScoreReturn(*self._plain_step(in_state, word, out_state))
         log10 = self.BaseScore(in_state, word, out_state)
-        return FullScoreReturn(log10, *self._calls.last(out_state._nodes))
+        return FullScoreReturn(log10, *self._calls.last((out_state._at, out_state._block)))
 
     def _plain_step(self, in_state: State, word: Text, out_state: State) -> tuple[float, int, bool]:
         """Read a word in plain Python; return log10 p, the n-gram's length, whether the word is unknown."""
@@ -357,8 +377,8 @@ class Model:
             self._own(state)
         elif state._calls not in self._earlier:
             raise ValueError(OTHER_MODEL)
-        nodes = calls.start.copy() if words == self._begin.words else calls.read(words[::-1])
-        state._be_compiled(calls, nodes, words)
+        place = calls.start() if words == self._begin.words else calls.read(words[::-1])
+        state._be_compiled(calls, place, words)
 
     def vocab_index(self, word: Text) -> int:
         """Return the id of a word; 0 if it is unknown."""

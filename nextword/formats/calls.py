@@ -7,6 +7,7 @@ long as the object.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -27,17 +28,19 @@ DAMAGED = "the offsets of the n-gram arrays point outside them; train the run ag
 _SLOTS_PER_WORD = 4
 UNLIMITED = 2**62
 Room = tuple[Array, Array, Array]
+Place = tuple[int, Array]  # of a context: its address, and the block that it is a row of
+_ROWS = 128  # contexts of a block
 
 
 class Calls:
-    """The kernels with the row of addresses they need, ``head``, and contexts as arrays.
+    """The kernels with the row of addresses they need, ``head``, and contexts by their addresses.
 
     ``shown``: the words from id 3 on as sentences write them; ``zeros``: log10 p to report for words of
     probability zero; ``index``: hash tables of the n-grams, where they are in memory. Without them, ``left``
     words are searched in the trie; then every call fails, `is_used_up` says so, and tables are worthwhile.
     """
 
-    __slots__ = ("_full_scores", "_kept", "_rooms", "_size", "head", "null", "score", "start", "step")
+    __slots__ = ("_full_scores", "_kept", "_rooms", "_size", "head", "rows", "score", "step")
 
     def __init__(
         self,
@@ -51,24 +54,39 @@ class Calls:
         self.head[kernels.LEFT] = UNLIMITED
         self._size = kernels.NODES + 2 * trie.order
         self._rooms: list[Room] = []
-        self.null, self.start = self.room(), self.room()
+        self.rows: Iterator[Place] = iter(())
         # Called with `head` as first argument: nothing is in between. NaN: damaged arrays, or used up.
         self.score = _direct(kernels.score, self.head, b"", True, True)
-        self.step = _direct(kernels.step, self.head, self.room(), b"", self.room())
+        at, _ = self.place()
+        self.step = _direct(kernels.step, at, UNKNOWN, at)
         self._full_scores = _direct(kernels.full_scores, self.head, b"", True, True, *_arrays(2))
         self.head[kernels.LEFT] = left
-        if trie.order > 1:
-            self.start[kernels.HELD] = 1
-            self.start[kernels.NODES] = self.start[kernels.NODES + trie.order] = START
 
     @property
     def is_used_up(self) -> bool:
         """Whether so many words were searched in the trie that tables are worthwhile."""
         return bool(self.head[kernels.LEFT] < 0)
 
-    def room(self) -> Array:
-        """Return an array for a context, empty."""
-        return np.zeros(self._size, np.int64)
+    def place(self) -> Place:
+        """Return room for a context, empty; rows come in blocks, each alive as long as one of its rows."""
+        found = next(self.rows, None)
+        if found is not None:
+            return found
+        block = np.zeros((_ROWS, self._size), np.int64)
+        block[:, kernels.HEAD] = self.head.ctypes.data
+        first, width = block.ctypes.data, block.strides[0]
+        self.rows = zip(range(first, first + block.nbytes, width), repeat(block), strict=False)
+        return next(self.rows)
+
+    def start(self) -> Place:
+        """Return the context after START."""
+        place = self.place()
+        order = int(self.head[kernels.ORDER])
+        if order > 1:
+            context = view(place)
+            context[kernels.HELD] = 1
+            context[kernels.NODES] = context[kernels.NODES + order] = START
+        return place
 
     def full_scores(
         self, sentence: bytes, begin: bool, end: bool
@@ -86,25 +104,40 @@ class Calls:
         self._rooms.append(room)
         return found
 
-    def read(self, ids: Sequence[int]) -> Array:
+    def read(self, ids: Sequence[int]) -> Place:
         """Return the context after these words, oldest first."""
-        context = self.room()
+        place = self.place()
         for word in ids:
-            if np.isnan(kernels.step_id(self.head, context, word, context)):
+            if np.isnan(self.step(place[0], word, place[0])):
                 raise DamagedError(DAMAGED)
-        return context
+        return place
 
-    def last(self, context: Array) -> tuple[int, bool]:
+    def copy(self, place: Place) -> Place:
+        """Return a copy of a context."""
+        copied = self.place()
+        view(copied)[:] = view(place)
+        return copied
+
+    def last(self, place: Place) -> tuple[int, bool]:
         """Return the length of the n-gram of the last word that was read, and whether it is unknown."""
+        context = view(place)
         return int(context[kernels.LENGTH]), bool(context[kernels.IS_UNKNOWN])
 
-    def words(self, context: Array) -> tuple[int, ...]:
+    def words(self, place: Place) -> tuple[int, ...]:
         """Return the words of a context that can still matter, newest first."""
+        context = view(place)
         keep = kernels.matter(self.head, context)
         if keep < 0:
             raise DamagedError(DAMAGED)
         first = kernels.NODES + int(self.head[kernels.ORDER])
         return tuple(context[first : first + keep].tolist())
+
+
+def view(place: Place) -> Array:
+    """Return the row of numbers at a place."""
+    at, block = place
+    row: Array = block[(at - block.ctypes.data) // block.strides[0]]
+    return row
 
 
 def _direct(kernel: Any, *args: Any) -> Callable[..., Any]:

@@ -5,7 +5,8 @@ A call with every array of a model would cost more than scoring; so the kernels 
 `ngram.fast.index` where they are in memory. The plain equivalent is `walk.TrieWalk`; a test compares them.
 
 A context is a row of numbers, too (its columns: HELD …): how many words it holds, their n-grams as nodes,
-the words themselves, newest first, and the length of the last n-gram and whether its word is unknown.
+the words themselves, newest first, the length of the last n-gram and whether its word is unknown, and the
+address of the head. `step` gets the addresses of two contexts, since an array takes longer to hand over.
 """
 
 # mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
@@ -32,10 +33,12 @@ BLOCK = 64  # words
 TOUCHED = BLOCK_NUMBERS + 1  # written so that reading ahead has a use
 LEFT = TOUCHED + 1  # words that may still be searched in the trie
 NOW = LEFT + 1  # room for the nodes of the sentence that is being scored: the interpreter's lock is held
-FIXED = NOW + LONGEST + 1
+AHEAD = NOW + LONGEST + 1  # room for the places in the hash tables that are looked at, see `_touch`
+FIXED = AHEAD + LONGEST + 1
 WORDS, PROBS, BACKOFFS, CHILDREN, SIZE, WIDE, TABLE, PLACES, LEVEL = range(9)
 # A context.
-HELD, LENGTH, IS_UNKNOWN, NODES = range(4)
+HELD, LENGTH, IS_UNKNOWN, HEAD, NODES = range(5)
+_ANY = 1 << 40  # numbers of an array whose length nobody asks for
 _START, _END, _UNKNOWN, _ZERO_LOG10, _EMPTY = START, END, UNKNOWN, ZERO_LOG10, np.uint64(2**32 - 1)
 
 
@@ -127,10 +130,10 @@ def _in_trie(head, n, node, word):
 
 @njit(cache=True, inline="always")
 def _in_table(head, n, node, word):
-    """Return the place of an n-gram in the hash table of level n+1, or -1."""
+    """Return the place of an n-gram in the hash table of level n+1, or -1; `_touch` was there before."""
     table = _column(head, n + 1, TABLE)
     wanted = np.uint64(word) << np.uint64(32) | np.uint64(node)  # columns 0 and 1 in one number
-    at = place_of(node, word, _column(head, n + 1, PLACES) - SPILL)
+    at = head[np.uint64(AHEAD + n)]
     while True:
         found = _uint64(table, 2 * at)
         if found == wanted:
@@ -146,6 +149,7 @@ def _touch(head, nodes, held, word):
     touched = np.uint64(0)
     for n in range(held):
         at = place_of(nodes[n], word, _column(head, n + 1, PLACES) - SPILL)
+        head[np.uint64(AHEAD + n)] = at
         touched |= _uint64(_column(head, n + 1, TABLE), 2 * at)
     head[TOUCHED] = np.int64(touched)
 
@@ -372,25 +376,17 @@ def _full_scores_by_words(head, sentence, begin, end, log10, length, is_unknown)
 
 
 @njit(cache=True)
-def step(head, before, word, after):
-    """Return log10 p of a word's bytes after a context and write the context after it; NaN: see `_advance`.
+def step(before, word, after):
+    """Return log10 p of a word after a context and write the context after it; NaN: see `_advance`.
 
-    Bytes with whitespace are one unknown word, as in KenLM; both contexts may be the same array.
+    Both contexts are addresses, and may be the same.
     """
-    vocabulary = _vocabulary(head)
-    found_word, stop = next_word(word, 0, vocabulary)
-    if len(word) == 0 or stop != len(word) or word[0] == 32 or 9 <= word[0] <= 13:
-        found_word = np.int64(_UNKNOWN)
-    return _step(head, before, found_word, after)
+    context = carray(_pointer(before), (_ANY,), np.int64)
+    head = carray(_pointer(context[HEAD]), (_ANY,), np.int64)
+    return _step(head, context, word, carray(_pointer(after), (_ANY,), np.int64))
 
 
-@njit(cache=True)
-def step_id(head, before, word, after):
-    """Call `step` with a word's id."""
-    return _step(head, before, word, after)
-
-
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _step(head, before, word, after):
     order, held = head[ORDER], before[HELD]
     words = NODES + order  # where the words start

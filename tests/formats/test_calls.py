@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from pathlib import Path
 
@@ -144,3 +145,41 @@ def test_offsets_outside_their_array_are_an_error() -> None:
     assert calls.full_scores(b"w1 w2", True, True) is None
     with pytest.raises(DamagedError, match="point outside them"):
         calls.read([3, 4])
+
+
+def test_many_states_keep_their_own_contexts(path: Path) -> None:
+    """States share blocks of memory; those that are dropped leave the others alone."""
+    model, twin = read_at_once(path), plain(path)
+    start, from_start = kenlm.State(), kenlm.State()
+    model.BeginSentenceWrite(start)
+    twin.BeginSentenceWrite(from_start)
+    kept, twins = [], []
+    for at in range(700):
+        state, other = kenlm.State(), kenlm.State()
+        model.BaseScore(start, f"w{at % 40}", state)
+        if at % 3 == 0:  # the others are freed
+            twin.BaseScore(from_start, f"w{at % 40}", other)
+            kept.append(copy.copy(state) if at % 2 else state)
+            twins.append(other)
+    del state
+    assert [hash(each) for each in kept] == [hash(each) for each in twins]
+    assert kept == twins
+    for each, other in zip(kept[::50], twins[::50], strict=True):
+        after, expected = kenlm.State(), kenlm.State()
+        found = model.BaseScore(each, "w2", after)
+        assert found == pytest.approx(twin.BaseScore(other, "w2", expected), abs=1e-6)
+        assert (after, each) == (expected, other)
+
+
+def test_ids_of_words_are_remembered_within_bounds(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kenlm, "_REMEMBERED", 5)
+    model, twin = read_at_once(path), plain(path)
+    state, other = kenlm.State(), kenlm.State()
+    for word in ("w1", b"w1", "zyzzy", "w1 w2", "", "日本語", "日本語".encode(), "<s>", "w1", "w2", "w3"):
+        model.BeginSentenceWrite(state)
+        twin.BeginSentenceWrite(other)
+        found = model.BaseScore(state, word, state)
+        assert found == pytest.approx(twin.BaseScore(other, word, other), abs=1e-6)
+        assert len(model._seen) <= 5
+    with pytest.raises(TypeError, match="Cannot convert <class 'int'> to string"):
+        model.BaseScore(state, 5, state)  # type: ignore[arg-type]
