@@ -6,7 +6,6 @@ separated by commas make several-label data. Everything wrong is reported with i
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import statistics
 from collections import Counter
@@ -16,15 +15,14 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from nextword.core.catalog import nearest
 from nextword.core.errors import DataError
 from nextword.core.settings import Settings
-from nextword.data.delimiter import NAMES, find_delimiter, peek, table_rows
-from nextword.data.json_lines import json_records
+from nextword.data.columns import Row, column_of, json_objects, no_field, parquet_records, read_rows
+from nextword.data.delimiter import NAMES, find_delimiter, peek
 from nextword.data.paths import Source, resolve
 from nextword.data.plain import TextChecker
 from nextword.data.settings import DataSettings
-from nextword.data.tables import LINE_LIMIT, lines_of
+from nextword.data.tables import lines_of
 
 FASTTEXT = "__label__"
 _TEXTS = frozenset(
@@ -67,11 +65,6 @@ class Labelled(NamedTuple):
     line: int
 
 
-class _Row(NamedTuple):
-    line: int
-    cells: list[str]
-
-
 class LabelledText:
     """The labelled texts of some files."""
 
@@ -111,11 +104,11 @@ class LabelledText:
         if kind == "auto":
             kind = source.format if source.format in ("csv", "jsonl", "parquet") else "tsv"
         if kind == "parquet":
-            yield from self._records(_parquet(source), source.shown)
+            yield from self._records(parquet_records(source), source.shown)
             return
         lines = lines_of(source, TextChecker(source.shown, DataSettings(format="text")))
         if kind == "jsonl":
-            yield from self._records(_json(lines, source.shown), source.shown)
+            yield from self._records(json_objects(lines, source.shown, "a text and a label"), source.shown)
             return
         sample, lines = peek(lines)
         if kind == "fasttext" or (kind == "tsv" and sample and sample[0].startswith(FASTTEXT)):
@@ -124,7 +117,7 @@ class LabelledText:
         usual = "\t" if kind == "tsv" else ","
         named = NAMES.get(self.settings.delimiter)
         delimiter = named or find_delimiter(sample, usual, _named(self.settings), source.shown)
-        yield from self._table(_rows(lines, delimiter, usual, source.shown), source.shown)
+        yield from self._table(read_rows(lines, delimiter, usual, source.shown), source.shown)
 
     def _records(self, records: Iterable[tuple[int, dict[str, Any]]], path: str) -> Iterator[Labelled]:
         for line, record in records:
@@ -141,11 +134,11 @@ class LabelledText:
             names = self.settings.text.split("+")
             for name in names:
                 if name not in record:
-                    raise DataError(_no_field("data.text", name, list(record)), path, line)
+                    raise DataError(no_field("data.text", name, list(record)), path, line)
             return names
         found = [name for name in record if name.lower() in _TEXTS]
         if not found:
-            raise DataError(_no_field("data.text", "text", list(record)), path, line)
+            raise DataError(no_field("data.text", "text", list(record)), path, line)
         return found[:1]
 
     def _label_field(self, record: dict[str, Any], path: str, line: int) -> str | None:
@@ -154,14 +147,14 @@ class LabelledText:
             if name not in record and self.unlabelled:
                 return None
             if name not in record:
-                raise DataError(_no_field("data.label", name, list(record)), path, line)
+                raise DataError(no_field("data.label", name, list(record)), path, line)
             return name
         found = [each for each in record if each.lower() in _LABELS]
         if not found and not self.unlabelled:
-            raise DataError(_no_field("data.label", "label", list(record)), path, line)
+            raise DataError(no_field("data.label", "label", list(record)), path, line)
         return found[0] if found else None
 
-    def _table(self, rows: Iterator[_Row], path: str) -> Iterator[Labelled]:
+    def _table(self, rows: Iterator[Row], path: str) -> Iterator[Labelled]:
         first = list(islice(rows, _SEEN))
         if not first:
             return
@@ -174,17 +167,17 @@ class LabelledText:
             text = " ".join(row.cells[at] for at in texts)
             yield Labelled(text, "" if label is None else row.cells[label].strip(), path, row.line)
 
-    def _columns(self, header: list[str] | None, body: list[_Row], path: str) -> tuple[list[int], int | None]:
+    def _columns(self, header: list[str] | None, body: list[Row], path: str) -> tuple[list[int], int | None]:
         """Return the columns of the text and of the label."""
         width, settings = len(body[0].cells), self.settings
         texts = [
-            _place("data.text", name, header, width, path)
+            column_of("data.text", name, header, width, path)
             for name in ([] if settings.text == "auto" else settings.text.split("+"))
         ]
         label: int | None = None
         is_there = header is None or settings.label in header or settings.label.isdigit()
         if settings.label != "auto" and (is_there or not self.unlabelled):
-            label = _place("data.label", settings.label, header, width, path)
+            label = column_of("data.label", settings.label, header, width, path)
         elif header is not None:
             label = next((at for at, name in enumerate(header) if name.strip().lower() in _LABELS), None)
         if not texts and header is not None:
@@ -220,27 +213,6 @@ def _named(settings: LabelledDataSettings) -> list[str]:
     return [name for name in given if name != "auto" and not name.isdigit()]
 
 
-def _rows(lines: Iterable[str], delimiter: str, usual: str, path: str) -> Iterator[_Row]:
-    csv.field_size_limit(LINE_LIMIT)
-    reader = table_rows(lines, delimiter, quotes=not usual == delimiter == "\t")
-    width = before = 0
-    try:
-        for cells in reader:
-            line, before = before + 1, reader.line_num
-            if not cells or (len(cells) == 1 and not cells[0].strip()):
-                continue
-            width = width or len(cells)
-            if len(cells) != width:
-                raise DataError(
-                    f"expected {width} columns as in the first line, found {len(cells)}", path, line
-                )
-            yield _Row(line, cells)
-    except csv.Error as error:
-        raise DataError(
-            f"the table cannot be read here ({error}); check the quotes", path, before + 1
-        ) from error
-
-
 def _header(cells: list[str], settings: LabelledDataSettings, unlabelled: bool) -> list[str] | None:
     """Return the first row if it names the columns."""
     names = [cell.strip() for cell in cells]
@@ -253,26 +225,7 @@ def _header(cells: list[str], settings: LabelledDataSettings, unlabelled: bool) 
     return names if is_header else None
 
 
-def _place(setting: str, name: str, header: list[str] | None, width: int, path: str) -> int:
-    """Return a column by its name or number."""
-    name = name.strip()
-    if header is not None and name in header:
-        return header.index(name)
-    if name.isdigit():
-        if not 1 <= int(name) <= width:
-            raise DataError(f"'{setting}' is {name}, but there are {width} columns", path)
-        return int(name) - 1
-    raise DataError(_no_field(setting, name, header or []), path, 1)
-
-
-def _no_field(setting: str, name: str, there: list[str]) -> str:
-    guess = nearest(name, there)
-    hint = f"did you mean '{guess}'? There are" if guess else "there are"
-    columns = ", ".join(there[:20]) or "none"
-    return f"there is no column '{name}'; {hint}: {columns}; choose with --set {setting}=NAME"
-
-
-def _find_label(rows: list[_Row], texts: list[int]) -> int:
+def _find_label(rows: list[Row], texts: list[int]) -> int:
     """Return the column that looks like labels: few different values, and short ones."""
 
     def cost(at: int) -> tuple[float, float]:
@@ -292,27 +245,6 @@ def _fasttext(lines: Iterable[str], path: str) -> Iterator[Labelled]:
             raise DataError(f"the line has no label; a line must be: {FASTTEXT}NAME text", path, number)
         text = " ".join(word for word in words if not word.startswith(FASTTEXT))
         yield Labelled(text, ",".join(labels), path, number)
-
-
-def _json(lines: Iterable[str], path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, record in json_records(lines, path):
-        if not isinstance(record, dict):
-            raise DataError("a line must be a JSON object with a text and a label", path, number)
-        yield number, record
-
-
-def _parquet(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    from nextword.core.errors import MissingPart
-
-    try:
-        import pyarrow.parquet as pq
-    except ModuleNotFoundError as error:
-        raise MissingPart("pyarrow", "all", "reading Parquet") from error
-    line = 0
-    for batch in pq.ParquetFile(source.path).iter_batches():
-        for record in batch.to_pylist():
-            line += 1
-            yield line, record
 
 
 Splitter = Callable[[str], tuple[str, ...]]
