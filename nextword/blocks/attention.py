@@ -1,4 +1,4 @@
-"""Attention over the tokens so far or a whole row (slot "mixer"), and over a source (slot "cross").
+"""Attention over the tokens so far or a whole row: the slot "mixer".
 
 "Self-attention only on words generated uptil now, not on whole sentence" [MAUSAM "Decoders"]; "Multiple
 heads" [MAUSAM "Transformers (2017) Made Many Changes at Once!"]; shared keys and values: Ainslie et al. 2023.
@@ -6,20 +6,19 @@ heads" [MAUSAM "Transformers (2017) Made Many Changes at Once!"]; shared keys an
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nextword.blocks.cache import KeysValues, Memory, Reading, real_slots
+from nextword.blocks.cache import KeysValues, Memory, Reading
 from nextword.blocks.cost import Cost, Load, linear, weights
 from nextword.blocks.positions import NoPosition
 from nextword.blocks.rms import rms_norm
 from nextword.blocks.roles import Role, Roles
 from nextword.blocks.shape import Shape
 from nextword.core.catalog import find
-from nextword.core.errors import ConfigError
 
 
 class QKNorm(nn.Module):
@@ -202,58 +201,6 @@ def matrices(shape: Shape, load: Load) -> Cost:
 def pairs(shape: Shape, load: Load) -> int:
     """Count the multiply-adds of all pairs of tokens: their scores, and their part in the sum of values."""
     return 2 * load.tokens * load.length * shape.heads * shape.head_size
-
-
-class SourceKeys(NamedTuple):
-    """Keys and values of an encoder's output, and how many of each row are real."""
-
-    keys_BNSK: Tensor
-    values_BNSK: Tensor
-    lengths_B: Tensor
-
-
-class CrossAttention(Heads):
-    """Queries from the stream, keys and values from a source, which is read once, in `start`.
-
-    "Encoder-decoder attention" (Vaswani et al. 2017). The state holds the source's keys and values.
-    """
-
-    def __init__(self, shape: Shape, position: NoPosition) -> None:
-        super().__init__(shape)
-        bias = shape.biased_attention
-        self.from_x = nn.Linear(shape.width, shape.heads * self.head_size, bias)
-        width = shape.source_width or shape.width
-        self.from_source = nn.Linear(width, 2 * shape.kv_heads * self.head_size, bias)
-        self.out = nn.Linear(shape.heads * self.head_size, shape.width, bias)
-
-    @classmethod
-    def cost(cls, shape: Shape, load: Load) -> Cost:
-        """Count the matrices, two of them applied to the source, and the products of tokens and source."""
-        inner, bias = shape.heads * shape.head_size, shape.biased_attention
-        of_tokens = linear(shape.width, inner, load.tokens, bias) + linear(
-            inner, shape.width, load.tokens, bias
-        )
-        width = shape.source_width or shape.width
-        of_source = linear(width, 2 * shape.kv_heads * shape.head_size, load.source_tokens, bias)
-        return of_tokens + of_source + Cost(0, 2 * load.tokens * load.source * inner)
-
-    def start(self, batch: int, source: Memory | None = None) -> SourceKeys:
-        """Return keys and values of the whole source; raise an error without a source."""
-        if source is None:
-            raise ConfigError(
-                "cross-attention looks at a source, but this model reads none; choose a block without it"
-            )
-        kv_BNSK = self.split(self.from_source(source.features_BSD)).transpose(1, 2)
-        return SourceKeys(kv_BNSK[:, : self.kv_heads], kv_BNSK[:, self.kv_heads :], source.lengths_B)
-
-    def forward(
-        self, x_BTD: Tensor, state: SourceKeys, reading: Reading, skip: int = 0
-    ) -> tuple[Tensor, SourceKeys]:
-        """Attend to the source, for all tokens but the first ``skip``."""
-        keys_BNSK, values_BNSK, lengths_B = state
-        q_BNTK = self.split(self.from_x(x_BTD[:, skip:])).transpose(1, 2)
-        mask = real_slots(lengths_B, keys_BNSK.shape[2], x_BTD.device)
-        return self.leave(self.weigh(q_BNTK, keys_BNSK, values_BNSK, mask)), state
 
 
 def sqrt(head_size: int) -> float:

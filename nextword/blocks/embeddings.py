@@ -1,4 +1,4 @@
-"""Tokens as vectors: the slot "embedding"; for now the rows of one matrix, looked up by id.
+"""Tokens as vectors: the slot "embedding"; the rows of one matrix, looked up by id.
 
 [IITD-1 "A fixed-window neural Language Model": word embeddings e = E x, x one-hot; Bengio et al. 2003]
 """
@@ -34,3 +34,11 @@ class Embedding(nn.Module):
     def forward(self, ids_BT: Tensor) -> Tensor:
         """Return ``x_BTE``, the vector of each token."""
         return F.embedding(ids_BT, self.weight_VE)
+
+
+class ScaledEmbedding(Embedding):
+    """The same, times √E: as large as what positions add and layers write (Vaswani et al. 2017)."""
+
+    def forward(self, ids_BT: Tensor) -> Tensor:
+        """Return ``x_BTE``, the scaled vector of each token."""
+        return super().forward(ids_BT) * self.weight_VE.shape[1] ** 0.5

@@ -40,8 +40,13 @@ def filled(structure: State, tensors: Sequence[Tensor]) -> State:
 
 
 def take_rows(state: State, rows_B: Tensor) -> State:
-    """Copy these rows, in this order; rows may repeat."""
-    return map_state(lambda part_BX: part_BX.index_select(0, rows_B.to(part_BX.device)), state)
+    """Copy these rows, in this order; rows may repeat. A part that shares tensors takes its rows itself."""
+    if isinstance(state, Tensor):
+        return state.index_select(0, rows_B.to(state.device))
+    if (own := getattr(state, "taken", None)) is not None:
+        return own(rows_B)
+    parts = [take_rows(part, rows_B) for part in state]
+    return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)
 
 
 def join_rows(states: Sequence[State]) -> State:
@@ -49,7 +54,17 @@ def join_rows(states: Sequence[State]) -> State:
 
     A single state is returned as it is.
     """
-    return states[0] if len(states) == 1 else map_state(_joined, *states)
+    return states[0] if len(states) == 1 else _join(states)
+
+
+def _join(states: Sequence[State]) -> State:
+    first = states[0]
+    if isinstance(first, Tensor):
+        return _joined(*states)
+    if (own := getattr(first, "joined", None)) is not None:
+        return own(states)
+    parts = [_join(parts) for parts in zip(*states, strict=True)]
+    return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
 
 
 def _joined(*parts: Tensor) -> Tensor:

@@ -22,6 +22,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "lm": "nextword.tasks.lm:TASK",
         "tag": "nextword.tasks.tag:TASK",
         "classify": "nextword.tasks.classify:TASK",
+        "translate": "nextword.tasks.translate:TASK",
     },
     # Families: an object with the protocol of `core.family`.
     "model": {
@@ -60,6 +61,15 @@ SLOTS: dict[str, dict[str, str]] = {
         "linear": "nextword.models.linear:FAMILY",
         "generative": "nextword.models.generative:FAMILY",
         "ensemble": "nextword.models.ensemble:FAMILY",
+    },
+    # Families of encoder-decoders: `--task translate --model NAME`.
+    "translator": {
+        "rnn": "nextword.models.seq2seq:RNN",
+        "lstm": "nextword.models.seq2seq:LSTM",
+        "gru": "nextword.models.seq2seq:GRU",
+        "gru-torch": "nextword.models.seq2seq:GRU_TORCH",
+        "mingru": "nextword.models.seq2seq:MINGRU",
+        "transformer": "nextword.models.seq2seq:TRANSFORMER",
     },
     # How a model made of models is trained, by task: `fit` and `part_settings`.
     "composition": {
@@ -143,6 +153,7 @@ SLOTS: dict[str, dict[str, str]] = {
     # Tokens as vectors: classes of (vocab_size, width, extra), with the `weight_VE` that a head may share.
     "embedding": {
         "table": "nextword.blocks.embeddings:Embedding",
+        "scaled": "nextword.blocks.embeddings:ScaledEmbedding",
     },
     # Memories beside a model: objects with the protocol of `mixtures.memory.Kind`.
     "memory": {
@@ -160,6 +171,13 @@ SLOTS: dict[str, dict[str, str]] = {
         "mingru": "nextword.models.encoders.recurrent:MinGRUEncoder",
         "transformer": "nextword.models.encoders.transformer:TransformerEncoder",
         "convolution": "nextword.models.encoders.convolution:ConvolutionEncoder",
+    },
+    # How a recurrent decoder attends: a `blocks.source_attention.DotAttention` of (query, source).
+    "attention": {
+        "dot": "nextword.blocks.source_attention:DotAttention",
+        "bilinear": "nextword.blocks.source_attention:BilinearAttention",
+        "mlp": "nextword.blocks.source_attention:MLPAttention",
+        "multihead": "nextword.blocks.source_attention:MultiHeadAttention",
     },
     # A word's vector from its letters: classes of (alphabet, width, buckets).
     "spelling": {
@@ -245,7 +263,7 @@ SLOTS: dict[str, dict[str, str]] = {
     },
     # What a decoder looks at its source by.
     "cross": {
-        "attention": "nextword.blocks.attention:CrossAttention",
+        "attention": "nextword.blocks.cross:CrossAttention",
     },
     # How a part joins the stream: a `blocks.joins.Join` of (width, width).
     "join": {

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from nextword.blocks.cache import Reading
 from nextword.blocks.heads import make_head
 from nextword.blocks.layout import lay_out
+from nextword.blocks.shape import Shape
 from nextword.blocks.stack import Stack
 from nextword.blocks.states import join_rows, take_rows
 from nextword.core.catalog import find
@@ -62,9 +63,15 @@ class TransformerNetwork(Network):
 
     kind = "transformer"
 
-    def __init__(self, settings: TransformerSettings, vocab_size: int, closed: bool) -> None:
+    def __init__(
+        self,
+        settings: TransformerSettings,
+        vocab_size: int,
+        closed: bool,
+        shape: Shape | None = None,
+    ) -> None:
         super().__init__()
-        shape = shape_of(settings)
+        shape = shape_of(settings) if shape is None else shape
         self.vocab_size, self.width, self.context = vocab_size, shape.width, shape.context
         self.window, self.keep, self.carries = shape.context, keep_of(settings), settings.carry
         self.embedding = find("embedding", settings.embedding_kind)(vocab_size, shape.width)
@@ -86,16 +93,16 @@ class TransformerNetwork(Network):
         """Return empty windows."""
         refuse_source(source)
         ids_BS = torch.zeros(batch, 0, dtype=torch.int64, device=self.device)
-        return _first(ids_BS, torch.zeros(batch, dtype=torch.int64), self.stack.start(batch))
+        return first_state(ids_BS, torch.zeros(batch, dtype=torch.int64), self.stack.start(batch))
 
     def reorder(self, state: WindowState, rows_B: Tensor) -> WindowState:
         """Copy these rows."""
         ids_BS, count_B, layers = take_rows(state[:3], rows_B)
-        return _first(ids_BS, count_B, layers)
+        return first_state(ids_BS, count_B, layers)
 
     def join(self, states: Sequence[WindowState]) -> WindowState:
         """Copy all rows; a single state stays as it is, since it may share its buffers."""
-        return states[0] if len(states) == 1 else _first(*join_rows([state[:3] for state in states]))
+        return states[0] if len(states) == 1 else first_state(*join_rows([state[:3] for state in states]))
 
     def read(
         self, ids_BT: Tensor, state: WindowState, lengths_B: Tensor | None = None
@@ -123,7 +130,7 @@ class TransformerNetwork(Network):
             own = self.reorder(state, torch.arange(B, device=self.device)[part])
             found.append(self._pass(ids_BT[part], own, before[part], lengths[part]))
         features, states = zip(*found, strict=True)
-        return torch.cat(features), _first(*join_rows([state[:3] for state in states]))
+        return torch.cat(features), first_state(*join_rows([state[:3] for state in states]))
 
     def _pass(
         self, ids_BT: Tensor, state: WindowState, before: list[int], lengths: list[int], skip: int = 0
@@ -142,7 +149,7 @@ class TransformerNetwork(Network):
         ids_BS = reading.append(state.ids_BS[:, None, :, None], ids_BT[:, None, :, None])[:, 0, :, 0]
         count_B = torch.tensor([b + n for b, n in zip(before, lengths, strict=True)])
         if not is_newest or reading.is_fresh:
-            return features_BTD, _first(ids_BS, count_B, layers)
+            return features_BTD, first_state(ids_BS, count_B, layers)
         state.newest.add_(1)
         return features_BTD, WindowState(ids_BS, count_B, layers, state.newest.clone(), state.newest)
 
@@ -172,10 +179,10 @@ class TransformerNetwork(Network):
             features_BTD.index_put_((rows, columns), read_MXD[slots])
             states.append(take_rows(after[:3], plan.last(part, self.device)))
         joined = join_rows([state[:3], *states])
-        return features_BTD, _first(*take_rows(joined, plan.owners(self.device)))
+        return features_BTD, first_state(*take_rows(joined, plan.owners(self.device)))
 
 
-def _first(ids_BS: Tensor, count_B: Tensor, layers: tuple[State, ...]) -> WindowState:
+def first_state(ids_BS: Tensor, count_B: Tensor, layers: tuple[State, ...]) -> WindowState:
     """Return a state whose buffers are its own."""
     zero = torch.zeros((), dtype=torch.int64)
     return WindowState(ids_BS, count_B, layers, zero, zero.clone())

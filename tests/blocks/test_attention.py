@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from nextword.blocks.attention import Attention, CrossAttention
+from nextword.blocks.attention import Attention
 from nextword.blocks.cache import Memory, Reading
+from nextword.blocks.cross import CrossAttention
 from nextword.blocks.positions import ALiBi, NoPosition, Rotary
 from nextword.blocks.shape import Shape
 from nextword.blocks.states import join_rows, take_rows

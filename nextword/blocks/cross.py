@@ -1,0 +1,123 @@
+"""Attention to a source: the slot "cross", part X of a layer [MAUSAM "Decoders"].
+
+Queries come from the stream, keys and values from what an encoder made of the source (Vaswani et al. 2017).
+Rows that look at the same source share its keys and values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from nextword.blocks.attention import Heads
+from nextword.blocks.cache import Memory, Reading, real_slots
+from nextword.blocks.cost import Cost, Load, linear
+from nextword.blocks.positions import NoPosition
+from nextword.blocks.shape import Shape
+from nextword.blocks.sources import Sharing, join_sources, take_sources
+from nextword.core.errors import ConfigError
+
+
+class SourceKeys(NamedTuple):
+    """Keys and values of some sources, how many of each are real, and which source each row looks at.
+
+    ``query_BNK`` is the last query of each row: where it looked is computed only if somebody asks.
+    """
+
+    keys_UNSK: Tensor
+    values_UNSK: Tensor
+    lengths_U: Tensor
+    rows_B: Tensor
+    query_BNK: Tensor
+
+    def taken(self, rows_B: Tensor) -> SourceKeys:
+        """Take these rows; keys and values are shared with the old state."""
+        kept, rows = take_sources(self[:3], self.rows_B, rows_B)
+        return SourceKeys(*kept, rows, self.query_BNK.index_select(0, rows_B.to(rows.device)))
+
+    def joined(self, states: Sequence[SourceKeys]) -> SourceKeys:
+        """Put the rows of several states into one."""
+        kept, rows_B = join_sources([state[:3] for state in states], [s.rows_B for s in states], (2, 2, 0))
+        return SourceKeys(*kept, rows_B, torch.cat([state.query_BNK for state in states]))
+
+
+class CrossAttention(Heads):
+    """Queries from the stream, keys and values from a source, which is read once, in `start`.
+
+    "Encoder-decoder attention" (Vaswani et al. 2017). The state holds the source's keys and values.
+    """
+
+    def __init__(self, shape: Shape, position: NoPosition) -> None:
+        super().__init__(shape)
+        bias = shape.biased_attention
+        self.from_x = nn.Linear(shape.width, shape.heads * self.head_size, bias)
+        width = shape.source_width or shape.width
+        self.from_source = nn.Linear(width, 2 * shape.kv_heads * self.head_size, bias)
+        self.out = nn.Linear(shape.heads * self.head_size, shape.width, bias)
+
+    @classmethod
+    def cost(cls, shape: Shape, load: Load) -> Cost:
+        """Count the matrices, two of them applied to the source, and the products of tokens and source."""
+        inner, bias = shape.heads * shape.head_size, shape.biased_attention
+        of_tokens = linear(shape.width, inner, load.tokens, bias) + linear(
+            inner, shape.width, load.tokens, bias
+        )
+        width = shape.source_width or shape.width
+        of_source = linear(width, 2 * shape.kv_heads * shape.head_size, load.source_tokens, bias)
+        return of_tokens + of_source + Cost(0, 2 * load.tokens * load.source * inner)
+
+    def start(self, batch: int, source: Memory | None = None) -> SourceKeys:
+        """Return keys and values of the whole source; raise an error without a source."""
+        if source is None:
+            raise ConfigError(
+                "cross-attention looks at a source, but this model reads none; choose a block without it"
+            )
+        features_BSD, lengths_B = source
+        S, device = features_BSD.shape[1], features_BSD.device
+        if bool((lengths_B < S).any()):  # NaN times 0 would still be NaN
+            real_BS = torch.arange(S, device=device) < lengths_B[:, None]
+            features_BSD = features_BSD.masked_fill(~real_BS[..., None], 0.0)
+        kv_BNSK = self.split(self.from_source(features_BSD)).transpose(1, 2)
+        query_BNK = kv_BNSK.new_zeros(batch, self.heads, self.head_size)
+        rows_B = torch.arange(batch, device=device)
+        return SourceKeys(
+            kv_BNSK[:, : self.kv_heads], kv_BNSK[:, self.kv_heads :], lengths_B, rows_B, query_BNK
+        )
+
+    def forward(
+        self, x_BTD: Tensor, state: SourceKeys, reading: Reading, skip: int = 0
+    ) -> tuple[Tensor, SourceKeys]:
+        """Attend to the source, for all tokens but the first ``skip``."""
+        keys_UNSK, values_UNSK, lengths_U, rows_B, query_BNK = state
+        q_BNTK = self.split(self.from_x(x_BTD[:, skip:])).transpose(1, 2)
+        sharing = Sharing(rows_B, len(keys_UNSK))
+        mixed_UNXK = self.weigh(sharing.group(q_BNTK), keys_UNSK, values_UNSK, _real(lengths_U, keys_UNSK))
+        if not torch.is_grad_enabled():
+            state = state._replace(query_BNK=_last(q_BNTK, query_BNK, reading, skip))
+        return self.leave(sharing.ungroup(mixed_UNXK)), state
+
+    def looked(self, state: SourceKeys) -> Tensor:
+        """Return ``weights_BNS``: how much the last query of each row looked at each source position."""
+        shared = self.heads // self.kv_heads
+        keys_BNSK = state.keys_UNSK[state.rows_B].repeat_interleave(shared, dim=1)
+        scores_BNS = (keys_BNSK @ state.query_BNK[..., None])[..., 0] * self.scale
+        real_B11S = real_slots(state.lengths_U, keys_BNSK.shape[2], keys_BNSK.device)[state.rows_B]
+        return scores_BNS.masked_fill(~real_B11S[:, 0], -torch.inf).softmax(dim=-1)
+
+
+def _real(lengths_U: Tensor, keys_UNSK: Tensor) -> Tensor | None:
+    """Return which keys are real; None: all are."""
+    S = keys_UNSK.shape[2]
+    return None if bool((lengths_U == S).all()) else real_slots(lengths_U, S, keys_UNSK.device)
+
+
+def _last(q_BNTK: Tensor, before_BNK: Tensor, reading: Reading, skip: int) -> Tensor:
+    """Return the query of each row's last real token; the one before where it has none."""
+    if reading.is_full:
+        return q_BNTK[:, :, -1]
+    last_B = torch.tensor(reading.lengths, device=q_BNTK.device) - 1 - skip
+    rows_B = torch.arange(len(last_B), device=q_BNTK.device)
+    return torch.where((last_B >= 0)[:, None, None], q_BNTK[rows_B, :, last_B.clamp(min=0)], before_BNK)
