@@ -142,7 +142,8 @@ def opened(run: Opened | Name) -> Opened:
 def language_model(run: Opened | Name, forward: bool = False) -> Opened:
     """Open a run that must be a language model; ``forward``: one that reads from left to right."""
     found = opened(run)
-    if not isinstance(found.trained.model, LanguageModel):
+    is_text = isinstance(found.trained.vocabulary, Tokenizer)  # a translation model has two tokenizers
+    if not is_text or not isinstance(found.trained.model, LanguageModel):
         noun = found.settings.find_task().noun
         raise ConfigError(
             f"'{found.place}' is a {noun}, and this needs a language model; use nextword predict or "

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
 
 from nextword.api.arguments import checked
 from nextword.api.opened import Name, Opened, opened
+from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
 from nextword.core.task import DEFAULT_OPTIONS, FilePredictor, Prediction, PredictOptions, Predictor
 from nextword.data.lines import read_lines
+from nextword.decode.settings import DecodeSettings
+from nextword.tasks.translation import DECODING
 
 JSON = "jsonl"
 
@@ -22,18 +26,41 @@ def predict(
     *,
     format: str = "",  # noqa: A002 - as the option is called
     pretokenized: bool = False,
+    alignment: bool = False,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
+    **decoding: Any,
 ) -> list[Prediction]:
     """Predict for one input or several, in order; a language model has `generate` instead.
 
     ``format`` is what the ``text`` of a prediction is written in; ``pretokenized``: words are what white
-    space separates.
+    space separates. A translation model takes the settings of `generate`, as in ``decode="greedy"`` or
+    ``n_best=3``, also in ``set``; ``alignment`` adds where in the source each token looked.
 
     >>> nextword.predict("runs/tiny", ["the cat sat"])
     Traceback (most recent call last):
     nextword.core.errors.ConfigError: ... nextword.generate(RUN, prompt=TEXT)
     """
     given = [inputs] if isinstance(inputs, str) else inputs
-    return list(predicting(run, given, PredictOptions(format, pretokenized)))
+    chosen = decoding_of({**decoding, **(set or {})})
+    return list(predicting(run, given, PredictOptions(format, pretokenized, chosen, alignment)))
+
+
+def decoding_of(
+    asked: Mapping[str, Any], sets: Iterable[str] = (), defaults: Mapping[str, Any] = DECODING
+) -> DecodeSettings | None:
+    """Return how texts are written, if anything about it was asked for; ``sets`` are ``key=value``."""
+    given = {**asked, **config.parse_sets(sets)}
+    if not given:
+        return None
+    dotted = {f"decode.{key.removeprefix('decode.')}": value for key, value in given.items()}
+    below = {f"decode.{key}": value for key, value in defaults.items()}
+    if "decode.max_tokens" in dotted:
+        below.pop("decode.max_ratio", None)
+    if dotted.get("decode.n_best", 1) > below.get("decode.beam_size", 1):
+        below["decode.beam_size"] = dotted["decode.n_best"]
+    built = cast(DecodeSettings, config.build({"decode": DecodeSettings}, below, dotted)["decode"])
+    catalog.find_path("decode", built.decode)
+    return built.seeded()
 
 
 def predicting(
@@ -50,6 +77,11 @@ def predictor_of(run: Opened, options: PredictOptions) -> Predictor:
     if options.format and options.format not in task.formats:
         raise ConfigError(
             f"'--format' is '{options.format}', and a {task.noun} writes one of: {', '.join(task.formats)}"
+        )
+    if options.decode is not None and not task.writes:
+        raise ConfigError(
+            f"'{run.place}' is a {task.noun}, which writes no text of its own; leave out what says how text "
+            "is written, such as --decode"
         )
     if options.pretokenized and not task.splits_words:
         raise ConfigError(

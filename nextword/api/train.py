@@ -41,7 +41,7 @@ def train(
     task: str | None = None,
     recipe: str | os.PathLike[str] | None = None,
     source: str | os.PathLike[str] | Run | None = None,
-    valid: str | os.PathLike[str] | None = None,
+    valid: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     tokenizer: str | os.PathLike[str] | None = None,
     minutes: float | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the interface's name
@@ -70,7 +70,7 @@ def order_of(
     task: str | None,
     recipe: Name | None,
     source: Name | Run | None,
-    valid: Name | None,
+    valid: Name | Sequence[Name] | None,
     tokenizer: Name | None,
     minutes: float | None,
     sets: Mapping[str, Any] | None,
@@ -82,7 +82,7 @@ def order_of(
         minutes = float(minutes)
     return Order(
         data=_names(data), task=task, model=model, recipe=_text(recipe), source=_run_name(source),
-        valid=_text(valid), tokenizer=_text(tokenizer), minutes=minutes,
+        valid=_names(valid) or None, tokenizer=_text(tokenizer), minutes=minutes,
         sets=dict(sets or {}), seed=None if seed is None else int(seed), device=device,
     )  # fmt: skip
 

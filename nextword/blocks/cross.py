@@ -35,13 +35,15 @@ class SourceKeys(NamedTuple):
 
     def taken(self, rows_B: Tensor) -> SourceKeys:
         """Take these rows; keys and values are shared with the old state."""
-        kept, rows = take_sources(self[:3], self.rows_B, rows_B)
-        return SourceKeys(*kept, rows, self.query_BNK.index_select(0, rows_B.to(rows.device)))
+        (keys, values, lengths), rows = take_sources(self[:3], self.rows_B, rows_B)
+        query_BNK = self.query_BNK.index_select(0, rows_B.to(rows.device))
+        return SourceKeys(keys, values, lengths, rows, query_BNK)
 
     def joined(self, states: Sequence[SourceKeys]) -> SourceKeys:
         """Put the rows of several states into one."""
         kept, rows_B = join_sources([state[:3] for state in states], [s.rows_B for s in states], (2, 2, 0))
-        return SourceKeys(*kept, rows_B, torch.cat([state.query_BNK for state in states]))
+        keys, values, lengths = kept
+        return SourceKeys(keys, values, lengths, rows_B, torch.cat([state.query_BNK for state in states]))
 
 
 class CrossAttention(Heads):

@@ -99,4 +99,4 @@ class MultiHeadAttention(DotAttention):
         return self.out(mixed_UNRK.transpose(1, 2).flatten(2)), weights_UNRS.mean(dim=1)
 
     def _split(self, x_UXD: Tensor) -> Tensor:
-        return x_UXD.unflatten(2, (self.heads, -1)).transpose(1, 2)
+        return x_UXD.reshape(*x_UXD.shape[:2], self.heads, -1).transpose(1, 2)

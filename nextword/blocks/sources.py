@@ -79,12 +79,14 @@ class Sharing:
         """Return ``q_UNXK``: the queries of all rows of a source, X = R · T."""
         if self.is_direct:
             return q_BNTK
-        q_URNTK = q_BNTK.unflatten(0, (self.sources, self.each)) if self.is_even else q_BNTK[self.grid_UR]
+        shape = (self.sources, self.each, *q_BNTK.shape[1:])
+        q_URNTK = q_BNTK.reshape(shape) if self.is_even else q_BNTK[self.grid_UR]
         return q_URNTK.transpose(1, 2).flatten(2, 3)
 
     def ungroup(self, y_UNXK: Tensor) -> Tensor:
         """Undo `group`."""
         if self.is_direct:
             return y_UNXK
-        y_URNTK = y_UNXK.unflatten(2, (self.each, -1)).transpose(1, 2)
+        U, N, X, K = y_UNXK.shape
+        y_URNTK = y_UNXK.reshape(U, N, self.each, X // self.each, K).transpose(1, 2)
         return y_URNTK.flatten(0, 1) if self.is_even else y_URNTK[self.rows_B, self.places_B]

@@ -54,7 +54,7 @@ def run(arguments: Sequence[str]) -> int:
     options.reset()
     _hear_notes()
     try:
-        result = app(args=list(arguments), prog_name="nextword", standalone_mode=False)
+        result = app(args=options.with_both_files(arguments), prog_name="nextword", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except typer.Exit as stop:
         return stop.exit_code

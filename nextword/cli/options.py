@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Annotated
 
 import typer
 
 _debug = False
+_TABLES = (".tsv", ".csv", ".jsonl", ".ndjson", ".parquet")  # hold source and target in one file
 
 
 def reset() -> None:
@@ -25,6 +28,19 @@ def _set_debug(value: bool) -> bool:
     global _debug
     _debug = _debug or value
     return value
+
+
+def with_both_files(arguments: Sequence[str]) -> list[str]:
+    """Turn ``--valid SOURCE TARGET`` of a translation into ``--valid SOURCE --valid TARGET``."""
+    found = list(arguments)
+    tasks = [two for one, two in pairwise(found) if one == "--task"]
+    if "--valid" not in found or not ("translate" in tasks or "--task=translate" in found):
+        return found
+    at = found.index("--valid") + 1
+    has_two = at + 1 < len(found) and not found[at + 1].startswith("-")
+    if has_two and not found[at].removesuffix(".gz").endswith(_TABLES):
+        found.insert(at + 1, "--valid")
+    return found
 
 
 def complete_run(incomplete: str) -> list[str]:

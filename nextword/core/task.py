@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nextword.core.contracts import State
     from nextword.core.family import Budget, Family
     from nextword.core.settings import Settings
+    from nextword.decode.settings import DecodeSettings
     from nextword.runs.settings import RunSettings
     from nextword.store.reading import RunFolder
     from nextword.store.writing import NewRun
@@ -227,6 +228,8 @@ class PredictOptions:
 
     format: str = ""  # one of `Task.formats`; "": the first of them
     pretokenized: bool = False  # words are what whitespace separates
+    decode: DecodeSettings | None = None  # how text is written; None: as the task does
+    alignment: bool = False  # also where in the source each token looked
 
 
 DEFAULT_OPTIONS = PredictOptions()
@@ -299,6 +302,7 @@ class Task(Protocol):
     higher: bool  # whether more of it is better
     families: str = "model"  # the slot that names its families: --model lstm means another one for each task
     formats: Sequence[str] = ("text", "jsonl")  # that `predict` can write; the first is the default
+    writes: bool = False  # it writes text token by token, so that `predict` takes settings of decoding
     splits_words: bool = False  # it splits text into words, unless `predict --pretokenized` says they are
     unit: str = "tokens"  # what is predicted, as progress and estimates count it
 

@@ -21,8 +21,13 @@ class Row(NamedTuple):
     cells: list[str]
 
 
-def read_rows(lines: Iterable[str], delimiter: str, usual: str, path: str) -> Iterator[Row]:
-    """Yield the rows of CSV or TSV, all as wide as the first; blank ones are left out."""
+def read_rows(
+    lines: Iterable[str], delimiter: str, usual: str, path: str, ragged: list[Row] | None = None
+) -> Iterator[Row]:
+    """Yield the rows of CSV or TSV, all as wide as the first; blank ones are left out.
+
+    A row of another width is an error, or is left out and kept in ``ragged``.
+    """
     csv.field_size_limit(LINE_LIMIT)
     reader = table_rows(lines, delimiter, quotes=not usual == delimiter == "\t")
     width = before = 0
@@ -32,6 +37,9 @@ def read_rows(lines: Iterable[str], delimiter: str, usual: str, path: str) -> It
             if not cells or (len(cells) == 1 and not cells[0].strip()):
                 continue
             width = width or len(cells)
+            if len(cells) != width and ragged is not None:
+                ragged.append(Row(line, cells))
+                continue
             if len(cells) != width:
                 raise DataError(
                     f"expected {width} columns as in the first line, found {len(cells)}", path, line

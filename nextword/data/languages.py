@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -71,7 +71,7 @@ def swapped(source: Language, target: Language, sources: Sequence[str], targets:
     return True
 
 
-def scripts_of(text: str) -> Mapping[str, int] | Counter[str]:
+def scripts_of(text: str) -> Counter[str]:
     """Count the letters of a text by script: LATIN, DEVANAGARI, CYRILLIC, CJK, …"""
     return Counter(_script(letter) for letter in text if letter.isalpha())
 

@@ -27,6 +27,7 @@ SOURCES = frozenset(("source", "src", "input", "question", "document", "body", "
 TARGETS = frozenset(("target", "tgt", "output", "answer", "summary", "subject", "translation", "reference"))
 _SEEN = 100  # rows from which the columns are found
 _TABLES = ("csv", "tsv", "jsonl", "parquet")
+_RAGGED = 0.01  # of the rows: a table with more of another width is not a table
 _MORE_UNLIKE = 1.5  # how much more the lengths of the lines differ where two files are no longer aligned
 
 
@@ -140,7 +141,28 @@ class PairedText:
         usual = "\t" if kind == "tsv" else ","
         named = NAMES.get(self.settings.delimiter)
         delimiter = named or find_delimiter(sample, usual, _named(self.settings), source.shown)
-        yield from self._table(read_rows(lines, delimiter, usual, source.shown), source.shown)
+        ragged: list[Row] = []
+        count = 0
+        for pair in self._table(read_rows(lines, delimiter, usual, source.shown, ragged), source.shown):
+            count += 1
+            yield pair
+        self._leave_out(ragged, count, source.shown)
+
+    def _leave_out(self, ragged: Sequence[Row], count: int, path: str) -> None:
+        """Count rows with a tab too many or too few; refuse a table that has many of them."""
+        if not ragged:
+            return
+        first = ragged[0]
+        if len(ragged) > max(1, _RAGGED * count):
+            raise DataError(
+                f"{len(ragged):,} of {count + len(ragged):,} rows have another number of columns than the "
+                f"first, this one {len(first.cells)}; separate source and target by one tab",
+                path, first.line,
+            )  # fmt: skip
+        self.remarks.append(
+            f"{len(ragged):,} rows with another number of columns than the first were left out, as in "
+            f"{path}:{first.line}"
+        )
 
     def _records(self, records: Iterable[tuple[int, dict[str, Any]]], path: str) -> Iterator[Pair]:
         for line, record in records:

@@ -95,14 +95,15 @@ class Sources(NamedTuple):
 
     def taken(self, rows_B: Tensor) -> Sources:
         """Take these rows; what belongs to a source is shared."""
-        kept, rows = take_sources(self[:4], self.rows_B, rows_B)
-        return Sources(*kept, rows)
+        (keys, values, lengths, last), rows = take_sources(self[:4], self.rows_B, rows_B)
+        return Sources(keys, values, lengths, last, rows)
 
     def joined(self, states: Sequence[Sources]) -> Sources:
         """Put the rows of several states into one."""
         rows = [each.rows_B for each in states]
         kept, rows_B = join_sources([each[:4] for each in states], rows, (1, 1, 0, 0))
-        return Sources(*kept, rows_B)
+        keys, values, lengths, last = kept
+        return Sources(keys, values, lengths, last, rows_B)
 
 
 class DecoderState(NamedTuple):

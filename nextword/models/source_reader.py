@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from pydantic import Field
 from torch import Tensor, nn
@@ -45,7 +45,7 @@ class SourceReader(nn.Module):
         name = family if settings.encoder == "same" else settings.encoder
         self.encoder: Encoder = make_encoder(name, encoder_settings(settings, name), embedding)
         if isinstance(self.encoder, TransformerEncoder) and self.encoder.width == embedding:
-            self.encoder.enter = nn.Identity()  # the vectors themselves are learned
+            self.encoder.enter = cast(Any, nn.Identity())  # the vectors themselves are learned
         self.width = self.encoder.width
         self.limit: int | None = getattr(self.encoder, "context", None)  # tokens of the longest source
 

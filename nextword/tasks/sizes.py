@@ -106,5 +106,40 @@ class LabelledSizes:
 
 
 LABELLED = LabelledSizes()
+
+
+@dataclass(frozen=True)
+class TranslatedSizes:
+    """Sizes for pairs of texts."""
+
+    steps: int = 2_500  # updates there should be, at least, if batches can be made smaller
+    batches: int = 100  # of an epoch, at least
+    passes: float = 10.0  # over the pairs: with less time a size is too large
+    tokens_per_weight: float = 3.0  # or this many target tokens for each inner weight, where pairs are many
+    useful: float = 60.0  # epochs: more do not help
+    updates: int = 4_000  # at least, so that few pairs are read more often
+    fewest_rows: int = 16
+    most_rows: int = 256
+
+    def batch(self, rows: float) -> int:
+        """Choose the rows of a batch, a power of two."""
+        size = min(self.most_rows, max(self.fewest_rows, int(rows)))
+        return 1 << (size.bit_length() - 1)
+
+    def epochs(self, steps: float) -> float:
+        """Return the epochs, of this many steps each, that are useful."""
+        return max(self.useful, self.updates / max(steps, 1e-9))
+
+    def dropout(self, epochs: float) -> float:
+        """Choose the dropout: more passes over the same pairs need more."""
+        return next((share for limit, share in ((6.0, 0.1), (15.0, 0.2)) if epochs <= limit), 0.3)
+
+    def subwords(self, size: int, seconds: float | None) -> int:
+        """Choose the number of subwords: twice that of one text; fewer for little time."""
+        most = 4096 if seconds is not None and seconds < 240 else 32_768
+        return min(2 * size, most)
+
+
+TRANSLATED = TranslatedSizes()
 ONLY_LANGUAGE = frozenset(f"train.{name}" for name in ("length", "batches", "bptt", "unigram"))
 COMPARED = 0.2  # of labelled examples: measured by `compare` where no others are named

@@ -41,7 +41,7 @@ class Order:
     model: str | None = None
     recipe: str | None = None
     source: str | None = None  # --from
-    valid: str | None = None
+    valid: str | Sequence[str] | None = None  # two files where source and target are aligned
     tokenizer: str | None = None
     minutes: float | None = None
     sets: Mapping[str, Any] | Sequence[str] = ()
@@ -59,7 +59,8 @@ class Order:
 
     def open(self, settings: RunSettings) -> Any:
         """Open the training and held-out examples, as the task reads them."""
-        valid = () if self.valid is None else (self.valid,)
+        named = () if self.valid is None else self.valid
+        valid = (named,) if isinstance(named, str) else tuple(named)
         return settings.find_task().examples(self.names, valid, settings)
 
 

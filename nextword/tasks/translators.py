@@ -1,0 +1,267 @@
+"""Encoder-decoders in training: first weights, loss, held-out pairs, and the report of an evaluation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import torch
+
+from nextword.blocks.randomness import INITIAL, seeded
+from nextword.core.contracts import Source
+from nextword.core.errors import ConfigError
+from nextword.core.events import Event, Note, Progress, Stage
+from nextword.core.family import NetworkFamily
+from nextword.core.task import Loss, Measurement, Ranks
+from nextword.data.batches.batch import NOT_COUNTED
+from nextword.data.batches.pairs import PairRows
+from nextword.data.encode import hash_ids
+from nextword.data.paired import PairExamples, PairVocabulary
+from nextword.decode.settings import DecodeSettings
+from nextword.evaluation.pairs.bleu import Overlap, chrf_of, overlap
+from nextword.evaluation.pairs.errors import exact_match
+from nextword.models import precision
+from nextword.models.network import Head, device_of
+from nextword.models.seq2seq import TranslationTrainSettings, Translator
+from nextword.runs.settings import RunSettings
+from nextword.tasks.objectives.reading import AtOnce, OneByOne, OwnTokens, TwoPasses, truth_share
+from nextword.tasks.translation import TranslationPredictor, forced_scores, translate
+
+if TYPE_CHECKING:
+    from nextword.runs.saved import Trained
+
+__all__ = ["TranslationPredictor", "first_weights", "measure", "start_from_run"]
+
+
+def first_weights(settings: RunSettings, prepared: Any) -> Any:
+    """Build a network whose weights follow from the seed; the output bias may begin at the frequencies."""
+    family = settings.find_family()
+    assert isinstance(family, NetworkFamily)
+    with seeded(torch.device("cpu"), settings.train.seed, INITIAL):
+        network = family.build(settings.model, prepared.vocabulary)
+    network.vocabulary = prepared.vocabulary
+    if cast(TranslationTrainSettings, settings.train).unigram:
+        network.head.prepare(torch.from_numpy(_counts(prepared.learned, network.vocab_size)))
+    return network
+
+
+def _counts(examples: PairExamples, vocab_size: int) -> Any:
+    """Return how often each token of the targets occurs."""
+    target = examples.ids.target
+    rows = np.arange(len(target))
+    counts_V = np.zeros(vocab_size, np.int64)
+    for at in range(0, len(rows), 4096):
+        ids_BT, _ = target.take(rows[at : at + 4096], 0)
+        lengths_B = target.lengths_N[rows[at : at + 4096]]
+        real_BT = np.arange(ids_BT.shape[1]) < lengths_B[:, None]
+        counts_V += np.bincount(ids_BT[real_BT], minlength=vocab_size)
+    return counts_V
+
+
+@dataclass(frozen=True)
+class TranslationLoss:
+    """-log p(target | source), summed; the objective and the loss of an update."""
+
+    settings: TranslationTrainSettings
+    own: OwnTokens | None = None  # where a model reads its own tokens
+    carries: bool = False
+
+    def at(self, network: Any, progress: float, counts: bool = True) -> TranslationLoss:
+        """Return the loss at this point of the training: scheduled sampling depends on it."""
+        if self.settings.reads.kind == "teacher":
+            return self
+        return replace(self, own=OwnTokens(truth_share(self.settings.reads, progress), self.settings.feed))
+
+    def pieces(self, batch: PairRows) -> list[PairRows]:
+        """Return the batch: pairs are not cut."""
+        return [batch]
+
+    def __call__(self, network: Any, piece: PairRows, before: Any) -> tuple[Loss, None]:
+        """Return the loss of a batch."""
+        device = device_of(network)
+        arrays = (piece.source_BS, piece.source_lengths_B, piece.inputs_BT, piece.targets_BT)
+        source_BS, lengths_B, inputs_BT, targets_BT = (torch.from_numpy(a).to(device) for a in arrays)
+        with precision.products_in(precision.dtype_of(self.settings.precision), device)():
+            state = network.start(len(inputs_BT), Source(source_BS, lengths_B))
+            features_BTD, _ = self._reader(network).read(network, inputs_BT, None, state)
+            is_counted_BT = targets_BT != NOT_COUNTED
+            head = cast(Head, network.head)
+            loss = head.loss(
+                features_BTD[is_counted_BT], targets_BT[is_counted_BT], self.settings.smoothing
+            )
+        return Loss(loss), None
+
+    def _reader(self, network: Any) -> Any:
+        """Return what reads the targets: as they are, or mixed with what the model writes itself."""
+        if self.own is None:
+            return AtOnce()
+        return OneByOne(own=self.own) if network.kind == "recurrent" else TwoPasses(self.own)
+
+
+@dataclass(frozen=True)
+class HeldOutPairs:
+    """Pairs that are scored and translated while a network learns."""
+
+    examples: PairExamples
+    vocabulary: PairVocabulary
+    metric: str = "nll"
+
+    @property
+    def tokens(self) -> int:
+        """Return the number of target tokens."""
+        return self.examples.tokens
+
+    def measure(
+        self,
+        network: Any,
+        tokens: int = 0,
+        products: AbstractContextManager[Any] | None = None,
+        ranks: Ranks | None = None,
+    ) -> Measurement:
+        """Measure about so many tokens: every n-th pair, the same each time; sources are read greedily."""
+        was_training = network.training
+        part = self._part(tokens)
+        model = Translator(network, self.vocabulary)
+        with products or nullcontext():
+            nats, count = _nats(model, part)
+            found = _written(model, part, self.vocabulary)
+        network.train(was_training)
+        nll = nats / max(1, count)
+        values = {"nll": nll, "perplexity": math.exp(min(nll, 700.0))}
+        if found is not None:
+            values |= {"bleu": found.bleu, "chrf": found.chrf}
+        cost = nll if self.metric == "nll" else -float(values.get(self.metric, 0.0))
+        return Measurement(values, cost, count)
+
+    def _part(self, tokens: int) -> PairExamples:
+        """Return every n-th pair, so that there are about so many tokens; 0: all."""
+        every = self.tokens // tokens if tokens else 1
+        return self.examples if every < 2 else self.examples.keep(np.arange(0, len(self.examples), every))
+
+    def describe(self, values: Mapping[str, float | None]) -> str:
+        """Return perplexity, BLEU and chrF as people read them."""
+        shown = f"perplexity {values['perplexity']:.2f}"
+        if values.get("bleu") is not None:
+            shown += f", BLEU {values['bleu']:.1f}, chrF {values['chrf']:.1f} (greedy)"
+        return shown
+
+    def digest(self) -> str:
+        """Return the SHA-256 of what is measured."""
+        ids = self.examples.ids
+        return hash_ids([ids.source.starts_N, ids.source.ids, ids.target.starts_N, ids.target.ids])
+
+
+def _nats(model: Translator, examples: PairExamples) -> tuple[float, int]:
+    """Return -log p of all targets, and the number of their tokens."""
+    nats, count = 0.0, 0
+    for _, _, logp_BT, lengths_B in forced_scores(model, examples.ids):
+        nats -= float(logp_BT.double().sum())
+        count += int(lengths_B.sum())
+    return nats, count
+
+
+GREEDY = DecodeSettings(decode="greedy", max_tokens=1000, max_ratio=2.0)
+
+
+def _written(model: Translator, examples: PairExamples, vocabulary: PairVocabulary) -> Overlap | None:
+    """Translate greedily and compare; None where sacrebleu is not installed."""
+    from importlib.util import find_spec
+
+    if find_spec("sacrebleu") is None:
+        return None
+    texts = [""] * len(examples)
+    for rows_B, written in translate(model, examples.ids.source, vocabulary, GREEDY):
+        for row, found in zip(rows_B.tolist(), written, strict=True):
+            texts[row] = found[0].text
+    return overlap(texts, [[target] for target in examples.targets])
+
+
+@dataclass(frozen=True)
+class TranslationReport:
+    """All numbers of an evaluation."""
+
+    bleu: float
+    chrf: float
+    signature: str
+    chrf_signature: str
+    exact_match: float
+    perplexity: float
+    texts: int
+    tokens: int
+    decode: str
+    seconds: float = 0.0
+    each: Sequence[float] = ()  # chrF of every text
+    written: Sequence[str] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as a JSON object."""
+        names = (
+            "bleu", "chrf", "signature", "chrf_signature", "exact_match", "perplexity", "texts", "tokens",
+            "decode", "seconds",
+        )  # fmt: skip
+        return {name: getattr(self, name) for name in names}
+
+    def __str__(self) -> str:
+        """Return the report as text."""
+        return (
+            f"BLEU {self.bleu:.2f}, chrF {self.chrf:.2f}, exact match {self.exact_match:.2%}, perplexity "
+            f"{self.perplexity:.3f}\n{self.texts:,} texts, {self.tokens:,} tokens, {self.decode}, "
+            f"{self.seconds:.1f} s\n{self.signature}\n{self.chrf_signature}"
+        )
+
+
+def measure(
+    model: Translator, examples: PairExamples, vocabulary: PairVocabulary, decode: DecodeSettings
+) -> Generator[Event, None, TranslationReport]:
+    """Translate, compare, and score the targets."""
+    yield Stage("translate", len(examples), "texts")
+    texts, done = [""] * len(examples), 0
+    for rows_B, written in translate(model, examples.ids.source, vocabulary, decode):
+        for row, found in zip(rows_B.tolist(), written, strict=True):
+            texts[row] = found[0].text
+        done += len(rows_B)
+        yield Progress(done)
+    references = [[target] for target in examples.targets]
+    compared = overlap(texts, references)
+    nats, count = _nats(model, examples)
+    return TranslationReport(
+        compared.bleu, compared.chrf, compared.signature, compared.chrf_signature,
+        exact_match(texts, references).value, math.exp(min(700.0, nats / max(1, count))), len(examples),
+        count, f"beam of {decode.beam_size}" if decode.decode == "beam" else decode.decode,
+        each=chrf_of(compared.chrf_N18).tolist(), written=texts,
+    )  # fmt: skip
+
+
+def start_from_run(
+    network: Any, settings: RunSettings, prepared: Any, start: Trained
+) -> Generator[Event, None, None]:
+    """Copy the weights of another run: all of a translation model, or a language model into the decoder."""
+    place = str(start.folder.path if start.folder is not None else start.settings.name)
+    old = start.model.network
+    is_language_model = start.settings.task == "lm"
+    before, after = old.state_dict(), network.state_dict()
+    ours = prepared.vocabulary
+    theirs = start.vocabulary if is_language_model else start.vocabulary.target
+    if theirs.vocab_size != ours.target.vocab_size:
+        raise ConfigError(
+            f"--from {place} has {theirs.vocab_size:,} tokens and this run {ours.target.vocab_size:,}; leave "
+            "out --tokenizer, so that its own is used"
+        )
+    copied = {
+        key: tensor for key, tensor in before.items() if key in after and tensor.shape == after[key].shape
+    }
+    missing = [key for key in (after if not is_language_model else before) if key not in copied]
+    if missing:
+        raise ConfigError(
+            f"--from {place} does not fit: '{missing[0]}' has another size here, or is missing; leave the "
+            "settings of the group 'model' as they are in that run"
+        )
+    network.load_state_dict(copied, strict=False)
+    if is_language_model:
+        yield Note(f"the decoder starts from the weights of {place}; encoder and attention to it are new")
+    else:
+        yield Note(f"starting from the weights of {place}")

@@ -1,0 +1,126 @@
+"""Translation from files to predictions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pairs import pairs, table
+
+import nextword
+from nextword.cli import main
+from nextword.core.errors import ConfigError
+from nextword.core.events import Note
+from nextword.training.order import Order
+
+SMALL = {
+    "model.hidden": 32, "model.layers": 1, "model.dropout": 0.0, "train.rate": 0.02,
+    "train.precision": "fp32", "train.batch": 16, "train.threads": 1,
+    "train.valid_every": 1000, "text.tokenizer": "words", "train.save_every": 1000,
+}  # fmt: skip
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("train.tsv").write_text(table())
+    Path("test.tsv").write_text(table(20, seed=1))
+    Path("test.txt").write_text("".join(source + "\n" for source, _ in pairs(20, seed=1)))
+    return "train.tsv"
+
+
+def train(files, model="transformer", steps=60, out=None, **sets):
+    given = SMALL | {"train.steps": steps} | {key.replace("__", "."): value for key, value in sets.items()}
+    return nextword.train(files, task="translate", model=model, set=given, out=out)
+
+
+@pytest.mark.parametrize(("model", "steps", "rate"), [("gru", 80, 0.02), ("transformer", 250, 0.01)])
+def test_words_change_their_order(model, steps, rate, files):
+    run = train(files, model, steps, train__rate=rate)
+    report = run.evaluate("test.tsv")
+    assert report.bleu > 90
+    assert report.exact_match > 0.8
+    assert 1 < report.perplexity < 2
+    assert {"bleu", "chrf", "signature", "exact_match", "perplexity"} <= report.to_json().keys()
+
+
+def test_predictions_come_in_order_whatever_the_batch(files, capsys):
+    train(files, steps=40, out="run")
+    assert main.run(["predict", "run", "test.txt"]) == 0
+    every = capsys.readouterr().out.split("\n")
+    assert len(every) == 21
+    Path("few.txt").write_text("".join(line + "\n" for line in Path("test.txt").read_text().split("\n")[3:5]))
+    for decode in ("beam", "greedy"):
+        main.run(["predict", "run", "test.txt", "--decode", decode])
+        all_lines = capsys.readouterr().out.split("\n")
+        main.run(["predict", "run", "few.txt", "--decode", decode])
+        assert capsys.readouterr().out.split("\n")[:2] == all_lines[3:5]
+
+
+def test_json_has_scores_hypotheses_and_alignment(files, capsys):
+    train(files, steps=20, out="run")
+    Path("one.txt").write_text("the red dog sees the blue cat\n\n")
+    assert main.run(["predict", "run", "one.txt", "--json", "--n-best", "3", "--alignment"]) == 0
+    first, empty = (json.loads(line) for line in capsys.readouterr().out.split("\n")[:2])
+    assert empty == {"text": "", "score": 0.0}
+    assert len(first["hypotheses"]) == 3
+    assert first["hypotheses"][0] == {"text": first["text"], "score": first["score"]}
+    aligned = first["alignment"]
+    assert len(aligned["weights"]) == len(aligned["target"])
+    assert all(sum(row) == pytest.approx(1, abs=1e-2) for row in aligned["weights"])
+
+
+def test_aligned_files_are_given_side_by_side(files, capsys):
+    for name, seed, count in (("a", 0, 100), ("v", 2, 10)):
+        for side, ending in enumerate(("en", "fr")):
+            lines = [pair[side] for pair in pairs(count, seed)]
+            Path(f"{name}.{ending}").write_text("\n".join(lines) + "\n")
+    sets = [f"--set={key}={value}" for key, value in (SMALL | {"train.steps": 3}).items()]
+    named = ["a.en", "a.fr", "--task", "translate", "--valid", "v.en", "v.fr", "--out", "run"]
+    assert main.run(["train", *named, *sets]) == 0
+    assert json.loads(Path("run/training.json").read_text())["data"]["names"] == ["a.en", "a.fr"]
+    assert main.run(["eval", "run", "v.en", "v.fr", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.split("\n")[-2])["texts"] == 10
+
+
+def test_a_run_can_be_saved_and_opened_with_two_vocabularies(files):
+    run = train(files, steps=5, text__joint=False)
+    before = [each.text for each in run.predict(["the red dog"])]
+    run.save("run")
+    again = nextword.load("run")
+    assert not again.trained.vocabulary.joint
+    assert [each.text for each in again.predict(["the red dog"])] == before
+
+
+def test_verbs_of_language_models_send_to_predict(files):
+    run = train(files, steps=2)
+    with pytest.raises(ConfigError, match="translation model, and this needs a language model"):
+        run.generate("the")
+
+
+def test_swapped_files_are_noticed(files):
+    run = train(files, steps=2)
+    lines = "".join(f"{target}\t{source}\n" for source, target in pairs(50))
+    Path("swapped.tsv").write_text(lines)
+    from nextword.api.eval import evaluating
+
+    notes = [event.message for event in evaluating(run, ["swapped.tsv"]) if isinstance(event, Note)]
+    assert any("the other way round" in note for note in notes)
+
+
+def test_long_pairs_are_left_out_and_counted(files):
+    from nextword.api.train import run as training
+
+    Path("long.tsv").write_text(table(50) + "the dog " * 40 + "\tle chien\n")
+    sets = SMALL | {"train.steps": 1, "data.longest": 30}
+    order = Order(("long.tsv",), task="translate", model="gru", sets=sets)
+    notes = [event.message for event in training(order, keep=False) if isinstance(event, Note)]
+    assert any("1 of 49 pairs are longer than 30 tokens" in note for note in notes)
+
+
+@pytest.mark.parametrize("model", ["lstm", "transformer"])
+@pytest.mark.parametrize("forcing", ["free", "scheduled(linear)"])
+def test_own_tokens_may_be_read_in_training(model, forcing, files):
+    run = train(files, model, steps=3, train__forcing=forcing)
+    assert run.evaluate("test.tsv").perplexity > 1
