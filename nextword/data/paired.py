@@ -14,11 +14,12 @@ from nextword.core.contracts import Block, Cached, Tokenizer
 from nextword.core.events import Event, Note, Stage
 from nextword.data.batches.batch import Ints
 from nextword.data.batches.pairs import PairSequences, Sequences
+from nextword.data.encode import packed_key
 from nextword.data.languages import Language
-from nextword.data.packed import packed, packed_key
+from nextword.data.packed import packed
 from nextword.data.pairs import Pair, PairDataSettings
-from nextword.text.fit import fit_tokenizer
 from nextword.text.settings import TextSettings
+from nextword.text.tokenizers import fit_tokenizer
 
 NO_LANGUAGE = Language()
 _MANY = 0.2  # of the pairs: where more are too long, a note says how to keep them

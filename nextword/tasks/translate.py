@@ -46,8 +46,8 @@ from nextword.runs.settings import RunSettings, with_open
 from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun
 from nextword.tasks import sizes
-from nextword.text.files import load_tokenizer
 from nextword.text.subwords import default_size
+from nextword.text.tokenizers import load_tokenizer
 
 if TYPE_CHECKING:
     from nextword.runs.saved import Trained

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import torch
 
-from nextword.blocks.randomness import INITIAL, seeded
 from nextword.core.contracts import Source
 from nextword.core.errors import ConfigError
 from nextword.core.events import Event, Note, Progress, Stage
@@ -26,6 +25,7 @@ from nextword.evaluation.pairs.bleu import Overlap, chrf_of, overlap
 from nextword.evaluation.pairs.errors import exact_match
 from nextword.models import precision
 from nextword.models.network import Head, device_of
+from nextword.models.randomness import INITIAL, seeded
 from nextword.models.seq2seq import TranslationTrainSettings, Translator
 from nextword.runs.settings import RunSettings
 from nextword.tasks.objectives.reading import AtOnce, OneByOne, OwnTokens, TwoPasses, truth_share

@@ -12,8 +12,8 @@ from nextword.core.contracts import Aligner, Block, LanguageModel, Source
 from nextword.core.errors import ConfigError
 from nextword.data.paired import PairVocabulary
 from nextword.models.seq2seq import Translator
-from nextword.text.fit import fit_tokenizer
 from nextword.text.settings import TextSettings
+from nextword.text.tokenizers import fit_tokenizer
 
 torch.set_num_threads(1)
 CLOSE = {"atol": 1e-5, "rtol": 1e-4}
