@@ -24,7 +24,7 @@ from nextword.core.errors import ConfigError
 class SourceKeys(NamedTuple):
     """Keys and values of some sources, how many of each are real, and which source each row looks at.
 
-    ``query_BNK`` is the last query of each row: where it looked is computed only if somebody asks.
+    ``query_BNK`` is the last query of each row: where it looked is computed only on request.
     """
 
     keys_UNSK: Tensor

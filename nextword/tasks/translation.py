@@ -25,7 +25,7 @@ from nextword.models.distributions import as_numpy
 
 _log = logging.getLogger("nextword")
 DECODING = {"decode": "beam", "beam_size": 5, "max_tokens": 1000, "max_ratio": 2.0}
-"""How `predict` and `eval` decode unless they are told otherwise."""
+"""How `predict` and `eval` decode by default."""
 _CHUNK, _CHUNK_LETTERS = 2048, 1 << 18  # texts and letters that are read ahead and sorted by length
 _ROWS = 64  # texts that are translated at once
 _POSITIONS = 1 << 13  # source tokens of such a batch, at most
