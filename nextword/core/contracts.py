@@ -199,6 +199,15 @@ class Parametric(Protocol):
 
 
 @runtime_checkable
+class Reader(Protocol):
+    """A model that has a vector for every place of a text."""
+
+    def read(self, ids_BT: Array, lengths_B: Array, state: State = None) -> tuple[Array, State]:
+        """Return ``before_BTD``, the vector before each token, and the state after (with ``feature_BD``)."""
+        ...
+
+
+@runtime_checkable
 class NetworkModel(Protocol):
     """A language model over a neural network, whose weights and features can be looked at."""
 

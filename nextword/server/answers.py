@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 
+from nextword.core.errors import NextwordError
 from nextword.server.errors import INTERNAL, ApiError, error_json
 
 T = TypeVar("T")
@@ -59,7 +60,28 @@ async def _lines(pieces: AsyncIterator[Any]) -> AsyncIterator[bytes]:
             yield b"data: " + to_bytes(piece) + b"\n\n"
     except ApiError as error:
         yield b"data: " + to_bytes(error_json(error.status_code, str(error.detail), error.code)) + b"\n\n"
+    except NextwordError:
+        yield b"data: " + to_bytes(error_json(500, INTERNAL, "internal_error")) + b"\n\n"
     except Exception:
         yield b"data: " + to_bytes(error_json(500, INTERNAL, "internal_error")) + b"\n\n"
         raise
     yield END_OF_STREAM
+
+
+async def begun(pieces: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    """Wait for the first piece, so that an error before it is an answer of its own."""
+    try:
+        first = await anext(pieces)
+    except StopAsyncIteration:
+        return _all([], pieces)
+    return _all([first], pieces)
+
+
+async def _all(first: list[Any], rest: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    try:
+        for piece in first:
+            yield piece
+        async for piece in rest:
+            yield piece
+    finally:
+        await rest.aclose()  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 
 from nextword.api.serve import ServeSettings
-from nextword.server import completions, errors, health, tokens
+from nextword.server import chat, completions, embeddings, errors, health, metrics, predict, tokens
 from nextword.server.models import Shelf
 from nextword.server.security import Asgi, Guard
 
@@ -23,11 +23,12 @@ def application(shelf: Shelf) -> FastAPI:
     )
     app.state.shelf = shelf
     errors.install(app)
-    for part in (completions, tokens, health):
+    for part in (completions, chat, embeddings, predict, tokens, health, metrics):
         app.include_router(part.router)
+    app.state.metrics = metrics.Metrics(frozenset(app.openapi()["paths"]) | {"/openapi.json"})
     return app
 
 
 def guarded(app: FastAPI, settings: ServeSettings) -> Asgi:
     """Return the application behind the checks of security.py: what the process serves."""
-    return Guard(app, settings)
+    return metrics.Counting(Guard(app, settings), app.state.metrics)

@@ -11,20 +11,19 @@ from fastapi import APIRouter, Response
 from fastapi import Request as HttpRequest
 
 from nextword.decode.engine import Request, Row
-from nextword.server.answers import answer, events, while_connected
+from nextword.server.answers import answer, begun, events, while_connected
 from nextword.server.body import StrictRoute
 from nextword.server.errors import ApiError, documented
 from nextword.server.models import Model, Shelf
 from nextword.server.prompts import Prompt, prompts_of
-from nextword.server.requests import answering, requests_for, stops_in
+from nextword.server.requests import ERRORS, answering, requests_for, stops_in
 from nextword.server.schemas import Completion, CompletionRequest
-from nextword.server.texts import REASONS, Marked, Writer, mark_prompt
+from nextword.server.texts import REASONS, Marked, Writer, arrived_rows, mark_prompt
 
-router = APIRouter(route_class=StrictRoute)
-ERRORS = (400, 401, 403, 404, 408, 413, 415, 422, 429, 503)
+router = APIRouter(route_class=StrictRoute, tags=["text"])
 
 
-@router.post("/v1/completions", response_model=Completion, responses=documented(*ERRORS), tags=["text"])
+@router.post("/v1/completions", response_model=Completion, responses=documented(*ERRORS))
 async def complete(http: HttpRequest, asked: CompletionRequest) -> Response:
     """Continue prompts, or score them: `echo` and `logprobs` with `max_tokens` 0."""
     shelf: Shelf = http.app.state.shelf
@@ -33,30 +32,9 @@ async def complete(http: HttpRequest, asked: CompletionRequest) -> Response:
     made = _Completion(asked, model)
     with answering():
         if asked.stream:
-            first = made.stream()
-            return events(await _begun(first))
+            return events(await begun(made.stream()))
         await while_connected(http, model.worker.run(made.requests))
     return answer(made.whole())
-
-
-async def _begun(pieces: AsyncIterator[Any]) -> AsyncIterator[Any]:
-    """Wait for the first piece, so that an error before it is an answer of its own."""
-    try:
-        first = await anext(pieces)
-    except StopAsyncIteration:
-        return _all([], pieces)
-    return _all([first], pieces)
-
-
-async def _all(first: list[Any], rest: AsyncIterator[Any]) -> AsyncIterator[Any]:
-    try:
-        for piece in first:
-            yield piece
-        with answering():
-            async for piece in rest:
-                yield piece
-    finally:
-        await rest.aclose()  # type: ignore[attr-defined]
 
 
 class _Completion:
@@ -140,11 +118,8 @@ class _Completion:
         writers: dict[Row, Writer] = {}
         echoed: set[int] = set()
         async for pieces in self.model.worker.stream(self.requests):
-            arrived: dict[Row, list[Any]] = {}
-            for row, token in pieces:
-                arrived.setdefault(row, []).append(token)
             choices: list[dict[str, Any]] = []
-            for row, tokens in arrived.items():
+            for row, tokens, is_last in arrived_rows(pieces):
                 index, prompt = first[row.request] + row.sample, prompts[row.request]
                 marked = Marked() if self.asked.logprobs is not None else None
                 before = ""
@@ -154,11 +129,6 @@ class _Completion:
                     marked = marked and self._echoed(prompt, row.request)
                 if row not in writers:
                     writers[row] = Writer(self.model.tokenizer, prompt.ids, self.stop, len(before))
-                is_last = (
-                    bool(row.reason)
-                    and len(row.tokens) == len(row.written.ids)
-                    and tokens[-1] is row.tokens[-1]
-                )
                 text = before + writers[row].push(tokens, row.reason if is_last else "", marked)
                 if not text and not is_last and marked is None:
                     continue

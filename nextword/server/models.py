@@ -44,8 +44,9 @@ class Model:
 
     @property
     def is_language_model(self) -> bool:
-        """Tell whether it predicts text."""
-        return isinstance(self.opened.trained.model, LanguageModel)
+        """Tell whether it continues text: a decoder of translations needs a source."""
+        trained = self.opened.trained
+        return isinstance(trained.model, LanguageModel) and isinstance(trained.vocabulary, Tokenizer)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -109,6 +110,11 @@ class Shelf:
     def names(self) -> list[str]:
         """Return all ids, in the order of the command."""
         return list(self._places)
+
+    @property
+    def loaded(self) -> list[Model]:
+        """Return the models in memory, without a look at the disk."""
+        return [place.model for place in self._places.values() if place.model is not None]
 
     @property
     def folders(self) -> dict[str, Path]:
@@ -180,8 +186,7 @@ class Shelf:
     def _load(self, name: str, path: Path, verify: bool = False) -> Model:
         seen = signature(path)
         opened = Opened(saved.load(path, verify))
-        is_text = isinstance(opened.trained.model, LanguageModel)
-        tokenizer = opened.tokenizer if is_text else None
+        tokenizer = opened.tokenizer if isinstance(opened.trained.vocabulary, Tokenizer) else None
         worker = Worker(name, opened.trained.model, tokenizer, self.settings.rows, self.settings.waiting)
         return Model(name, opened, worker, seen or ())
 

@@ -16,6 +16,8 @@ from nextword.server.prompts import Prompt
 from nextword.server.schemas import MOST_TEXTS, MOST_TOKENS, Sampling
 from nextword.server.worker import Failed
 
+ERRORS = (400, 401, 403, 404, 408, 413, 415, 422, 429, 503)  # that every route of a model may answer
+
 
 def requests_for(
     asked: Sampling,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from nextword.core.contracts import SPECIALS, START, Tokenizer
-from nextword.decode.engine import Scored
+from nextword.decode.engine import Row, Scored
 from nextword.decode.text import TextStream
 
 LOWEST = -9999.0  # stands for log 0, since JSON has no infinity
@@ -92,3 +92,12 @@ class Writer:
             text += self._stream.flush()
         self._offset += len(text)
         return text
+
+
+def arrived_rows(pieces: Iterable[tuple[Row, Scored]]) -> Iterator[tuple[Row, list[Scored], bool]]:
+    """Yield each row with its new tokens, and whether its last is among them."""
+    arrived: dict[Row, list[Scored]] = {}
+    for row, token in pieces:
+        arrived.setdefault(row, []).append(token)
+    for row, tokens in arrived.items():
+        yield row, tokens, bool(row.reason) and tokens[-1] is row.tokens[-1]

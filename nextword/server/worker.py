@@ -197,7 +197,7 @@ class Worker:
     # -- called by the thread -------------------------------------------------------------------
 
     def _run(self) -> None:
-        if isinstance(self._model, LanguageModel):
+        if isinstance(self._model, LanguageModel) and self._tokenizer is not None:
             self._engine = self._new_engine()
         while True:
             with self._wake:

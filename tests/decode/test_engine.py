@@ -17,7 +17,7 @@ def model(request, tmp_path_factory):
 
     folder = tmp_path_factory.mktemp(request.param)
     (folder / "t.txt").write_text("the cat sat on the mat .\nthe dog sat on the rug .\n" * 30)
-    small = {"model.hidden": 16, "train.steps": 20, "train.precision": "fp32"}
+    small = {"model.hidden": 16, "train.steps": 2, "train.precision": "fp32"}
     sets = {"model.order": 3} if request.param == "ngram" else small
     return nextword.train(str(folder / "t.txt"), model=request.param, tokenizer="words", set=sets).model
 

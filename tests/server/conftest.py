@@ -6,8 +6,8 @@ from served import TEXT, serving
 import nextword
 
 SETS = {
-    "lstm": {"model.hidden": 16, "train.steps": 30, "train.precision": "fp32"},
-    "transformer": {"model.hidden": 16, "model.heads": 2, "train.steps": 30, "train.precision": "fp32"},
+    "lstm": {"model.hidden": 16, "train.steps": 2, "train.precision": "fp32"},
+    "transformer": {"model.hidden": 16, "model.heads": 2, "train.steps": 2, "train.precision": "fp32"},
 }
 
 
