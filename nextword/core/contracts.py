@@ -139,6 +139,19 @@ class Distributor(Protocol):
 
 
 @runtime_checkable
+class Attempter(Protocol):
+    """A model that reads several tokens at once and then keeps only the first of them."""
+
+    def attempt(self, ids_BT: Array, state: State) -> tuple[Array, Any]:
+        """Return ``logp_BTV``, what comes after each token, and the attempt."""
+        ...
+
+    def keep(self, attempt: Any, counts_B: Array) -> State:
+        """Return the state after this many tokens of each row, at least one; an attempt is kept once."""
+        ...
+
+
+@runtime_checkable
 class Carrier(Protocol):
     """A model whose state outlives a line: earlier lines help to predict the next one.
 

@@ -13,13 +13,22 @@ from typing import Any
 import numpy as np
 
 from nextword.core.catalog import find
-from nextword.core.contracts import Aligner, LanguageModel, Preparable, Source, State, Tokenizer
+from nextword.core.contracts import (
+    Aligner,
+    LanguageModel,
+    Preparable,
+    Source,
+    State,
+    Tokenizer,
+    start_beside,
+)
 from nextword.core.errors import ConfigError
 from nextword.decode.choose import Chooser, GeneratedToken, Prompt, Watcher
 from nextword.decode.limits import Limit, limits_of, stops_of
 from nextword.decode.peaks import checked, copied
 from nextword.decode.sampling import Ints
 from nextword.decode.settings import DecodeSettings
+from nextword.decode.speculate import Draft, Speculation
 from nextword.decode.text import TextStream
 from nextword.models.distributions import Floats, as_numpy
 
@@ -49,23 +58,33 @@ def generate(
     settings: DecodeSettings | None = None,
     tokenizer: Tokenizer | None = None,
     source: Any = None,
+    draft: Draft | None = None,
 ) -> Iterator[GeneratedToken]:
     """Continue each prompt (ids without START); tokens come as they are chosen, rows interleaved.
 
     Text t of prompt i has row ``i * texts + t``, where `texts` is the number of samples (sample), of best
-    hypotheses (beam) or 1 (greedy). With a tokenizer the tokens carry their text, cut before a stop text.
+    hypotheses (beam, mbr) or 1 (greedy). With a tokenizer the tokens carry their text, cut before a stop
+    text. A draft makes greedy and sample faster and counts how many of its tokens were kept.
     """
     settings = (settings or DecodeSettings()).seeded()
     way: type[Chooser] = find("decode", settings.decode)
     limits, stop = limits_of(settings, tokenizer), stops_of(settings, tokenizer)
     streams: dict[int, TextStream] = {}
-    if isinstance(model, Preparable):
-        model.ready()
+    for each in (model,) if draft is None else (model, draft.model):
+        if isinstance(each, Preparable):
+            each.ready()
+    if draft is not None:
+        draft.check(model, settings)
     lengths = source_lengths(source, len(prompts))
     for jobs, places in _batches(prompts, lengths, settings, way):
-        chooser = way(settings, jobs, stop, tokenizer)
-        state = _read(model, [prompts[place] for place in places], source, places)
-        for token in _loop(model, chooser, limits, state):
+        read = [prompts[place] for place in places]
+        state = _read(model, read, source, places)
+        if draft is None:
+            tokens = _loop(model, way(settings, jobs, stop, tokenizer), limits, state)
+        else:
+            beside = _read(draft.model, read, source, places, is_beside=True)
+            tokens = Speculation(model, draft, settings, limits, stop, jobs).run(state, beside)
+        for token in tokens:
             if tokenizer is None:
                 yield token
                 continue
@@ -142,12 +161,23 @@ def _batches(
         yield [Prompt(row, tuple(map(int, prompts[i])), lengths[i]) for row, i in pairs], places
 
 
-def _read(model: LanguageModel, prompts: Sequence[Sequence[int]], source: Any, places: list[int]) -> State:
-    """Return the state after the prompts: one parallel `score` of each, then copied to its rows."""
+def _read(
+    model: LanguageModel,
+    prompts: Sequence[Sequence[int]],
+    source: Any,
+    places: list[int],
+    is_beside: bool = False,
+) -> State:
+    """Return the state after the prompts: one parallel `score` of each, then copied to its rows.
+
+    A model beside the one that writes need not read the source.
+    """
     distinct = sorted(set(places))
     rows = np.array([distinct.index(place) for place in places], dtype=np.int64)
     prompts = [prompts[places.index(place)] for place in distinct]
-    state = model.start(len(distinct), None if source is None else _sources(source, distinct))
+    own = None if source is None else _sources(source, distinct)
+    B = len(distinct)
+    state = start_beside(model, B, own)[0] if is_beside else model.start(B, own)
     lengths = np.array([len(prompt) for prompt in prompts], dtype=np.int64)
     if lengths.any():
         ids: Ints = np.zeros((len(prompts), int(lengths.max())), dtype=np.int64)

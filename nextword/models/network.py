@@ -85,6 +85,13 @@ class Network(nn.Module):
         """Put the rows of several states one after another, whatever each has read."""
         return join_rows(states)
 
+    def rewind(self, before: State, after: State, read: int, counts_B: Tensor) -> State | None:
+        """Return the state after the first of ``read`` tokens of each row, from those before and after all.
+
+        None: it cannot be made of them, and the tokens are read again. ``after`` is not used any more.
+        """
+        return None
+
     def ready(self) -> None:
         """Prepare for reading token by token, where the weights are fixed: their layout may change."""
 
@@ -113,6 +120,15 @@ class NeuralState(NamedTuple):
 
     inner: Any
     feature_BD: Tensor
+
+
+class Attempt(NamedTuple):
+    """Tokens that were read after a state, what the network made of them, and the features after each."""
+
+    ids_BT: Tensor
+    state: NeuralState
+    inner: Any
+    features_BTD: Tensor
 
 
 class NeuralLanguageModel:
@@ -205,6 +221,27 @@ class NeuralLanguageModel:
         before_BTD, after = self.read(ids_BT, lengths_B, state)
         real_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device) < lengths_B[:, None]
         return self._head.log_probs(before_BTD[real_BT]), after
+
+    @torch.inference_mode()
+    def attempt(self, ids_BT: Array, state: NeuralState) -> tuple[Tensor, Attempt]:
+        """Read tokens of which only the first may be kept; return ``logp_BTV`` after each."""
+        ids_BT = self._ids(ids_BT)
+        features_BTD, inner = self.network.read(ids_BT, state.inner)
+        logp_NV = self._head.log_probs(features_BTD.flatten(0, 1))
+        return logp_NV.view(*ids_BT.shape, -1), Attempt(ids_BT, state, inner, features_BTD)
+
+    @torch.inference_mode()
+    def keep(self, attempt: Attempt, counts_B: Array) -> NeuralState:
+        """Return the state after the first tokens of each row."""
+        counts_B, T = self._ids(counts_B), attempt.ids_BT.shape[1]
+        rows_B = torch.arange(len(counts_B), device=counts_B.device)
+        feature_BD = attempt.features_BTD[rows_B, counts_B - 1]
+        if bool((counts_B == T).all()):
+            return NeuralState(attempt.inner, feature_BD)
+        inner = self.network.rewind(attempt.state.inner, attempt.inner, T, counts_B)
+        if inner is None:
+            inner = self.network.read(attempt.ids_BT, attempt.state.inner, counts_B)[1]
+        return NeuralState(inner, feature_BD)
 
     @torch.inference_mode()
     def reorder(self, state: NeuralState, rows_B: Array) -> NeuralState:

@@ -14,7 +14,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from nextword.blocks.cache import Reading
+from nextword.blocks.cache import KeysValues, Reading
 from nextword.blocks.heads import make_head
 from nextword.blocks.layout import lay_out
 from nextword.blocks.shape import Shape
@@ -100,6 +100,17 @@ class TransformerNetwork(Network):
         ids_BS, count_B, layers = take_rows(state[:3], rows_B)
         return first_state(ids_BS, count_B, layers)
 
+    def rewind(
+        self, before: WindowState, after: WindowState, read: int, counts_B: Tensor
+    ) -> WindowState | None:
+        """Forget the last tokens of each window; what was kept of them is overwritten."""
+        is_same_window = bool((after.count_B == before.count_B + read).all())
+        if not (is_same_window and _holds_only_keys(after.layers)):
+            return None
+        after.newest.add_(1)
+        count_B = before.count_B + counts_B.cpu()
+        return WindowState(after.ids_BS, count_B, after.layers, after.newest.clone(), after.newest)
+
     def join(self, states: Sequence[WindowState]) -> WindowState:
         """Copy all rows; a single state stays as it is, since it may share its buffers."""
         return states[0] if len(states) == 1 else first_state(*join_rows([state[:3] for state in states]))
@@ -180,6 +191,13 @@ class TransformerNetwork(Network):
             states.append(take_rows(after[:3], plan.last(part, self.device)))
         joined = join_rows([state[:3], *states])
         return features_BTD, first_state(*take_rows(joined, plan.owners(self.device)))
+
+
+def _holds_only_keys(state: State) -> bool:
+    """Tell whether layers remember nothing but keys and values, each in its own slot."""
+    if isinstance(state, KeysValues):
+        return True
+    return type(state) is tuple and all(map(_holds_only_keys, state))
 
 
 def first_state(ids_BS: Tensor, count_B: Tensor, layers: tuple[State, ...]) -> WindowState:
