@@ -1,7 +1,7 @@
 """Speculative decoding: a small model drafts tokens, the large one reads them all at once (Leviathan 2023).
 
 The texts are those of the large model alone. Greedy: a drafted token is kept while it is the large model's
-own choice. Sampling: token x of the draft's q is kept with probability min(1, p(x) / q(x)); the first one that
+own choice. Sampling: token x of the draft's q is kept with probability min(1, p(x) / q(x)); the first that
 is rejected is drawn from max(p - q, 0), normalized, so that every token has the distribution p. Where all are
 kept, one more token follows from p. The draft may be anything on the contract: a small network, an n-gram.
 """

@@ -15,6 +15,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from nextword.blocks.cache import KeysValues, Reading
+from nextword.blocks.cross import SourceKeys
 from nextword.blocks.heads import make_head
 from nextword.blocks.layout import lay_out
 from nextword.blocks.shape import Shape
@@ -103,13 +104,13 @@ class TransformerNetwork(Network):
     def rewind(
         self, before: WindowState, after: WindowState, read: int, counts_B: Tensor
     ) -> WindowState | None:
-        """Forget the last tokens of each window; what was kept of them is overwritten."""
-        is_same_window = bool((after.count_B == before.count_B + read).all())
-        if not (is_same_window and _holds_only_keys(after.layers)):
+        """Forget the last tokens of each window: their slots will be written over."""
+        layers = _rewound(after.layers)
+        if layers is None or bool((after.count_B != before.count_B + read).any()):
             return None
         after.newest.add_(1)
         count_B = before.count_B + counts_B.cpu()
-        return WindowState(after.ids_BS, count_B, after.layers, after.newest.clone(), after.newest)
+        return WindowState(after.ids_BS, count_B, layers, after.newest.clone(), after.newest)
 
     def join(self, states: Sequence[WindowState]) -> WindowState:
         """Copy all rows; a single state stays as it is, since it may share its buffers."""
@@ -193,11 +194,17 @@ class TransformerNetwork(Network):
         return features_BTD, first_state(*take_rows(joined, plan.owners(self.device)))
 
 
-def _holds_only_keys(state: State) -> bool:
-    """Tell whether layers remember nothing but keys and values, each in its own slot."""
+def _rewound(state: State) -> State | None:
+    """Return what layers remember if it is nothing but keys and values, each in its own slot; else None.
+
+    Where the last token looked in a source is not known any more: NaN.
+    """
     if isinstance(state, KeysValues):
-        return True
-    return type(state) is tuple and all(map(_holds_only_keys, state))
+        return state
+    if isinstance(state, SourceKeys):
+        return state._replace(query_BNK=torch.full_like(state.query_BNK, torch.nan))
+    parts = [_rewound(part) for part in state] if type(state) is tuple else [None]
+    return None if any(part is None for part in parts) else tuple(parts)
 
 
 def first_state(ids_BS: Tensor, count_B: Tensor, layers: tuple[State, ...]) -> WindowState:
