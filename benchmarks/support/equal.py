@@ -1,0 +1,154 @@
+"""Rows of `benchmarks/tasks.py`: quality after equal minutes on one thread, of ours and of the peers.
+
+Ours gets ``--minutes M`` of wall time for the whole command, the peers M minutes of CPU time after their
+imports. A cell is a line of the file --results; cells that are there are not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from support import texts
+
+Example = tuple[Any, Any]  # text and label, or words and tags
+Parts = dict[str, list[Example]]
+COLUMNS = ("SST-2, accuracy", "SMS, accuracy", "SMS, F1 of spam", "WNUT-17, span F1")
+PROGRAMS = {
+    "nextword, auto": "auto", "nextword, lstm": "lstm", "Flair": "flair", "fastText": "fasttext",
+    "tf-idf + logistic regression": "sklearn",
+}  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> None:
+    """Run the cells that are missing and print the table."""
+    path = Path(args.results)
+    done = [json.loads(line) for line in path.read_text().split("\n") if line] if path.exists() else []
+    cells = {(each["program"], each["data"]): each for each in done}
+    for data, (task, parts) in _data().items():
+        for program, kind in PROGRAMS.items():
+            if kind not in args.programs.split(",") or (program, data) in cells:
+                continue
+            if task == "tag" and kind in ("fasttext", "sklearn", "lstm"):
+                continue  # no taggers; without a name a tagger of ours is the LSTM
+            if not {"flair": args.flair, "fasttext": args.fasttext}.get(kind, "here"):
+                continue
+            cells[program, data] = {"program": program, "data": data} | _cell(kind, task, parts, args)
+            with path.open("a") as file:
+                file.write(json.dumps(cells[program, data]) + "\n")
+    _show(cells, args.minutes)
+
+
+def _data() -> dict[str, tuple[str, Parts]]:
+    sst, sms, wnut = (texts.corpus_folder(name) for name in ("sst2", "sms-spam", "wnut17"))
+    rows = [tuple(reversed(line.split("\t", 1))) for line in _lines(sms / "sms.tsv")]
+    rest = [row for at, row in enumerate(rows, 1) if at % 5]
+    return {
+        "SST-2": ("classify", {name: [tuple(line.rsplit("\t", 1)) for line in _lines(sst / f"{name}.tsv")]
+                               for name in ("train", "dev", "test")}),
+        "SMS": ("classify", {
+            "train": [row for at, row in enumerate(rest) if at % 8], "dev": rest[::8],
+            "test": [row for at, row in enumerate(rows, 1) if not at % 5]}),
+        "WNUT-17": ("tag", {name: _tagged(wnut / f"{name}.conll") for name in ("train", "dev", "test")}),
+    }  # fmt: skip
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+def _tagged(path: Path) -> list[Example]:
+    blocks = path.read_text(encoding="utf-8").strip("\n").split("\n\n")
+    rows = [[line.split("\t") for line in block.split("\n") if line.strip()] for block in blocks]
+    return [([word for word, _ in each], [tag for _, tag in each]) for each in rows if each]
+
+
+def _cell(kind: str, task: str, parts: Parts, args: argparse.Namespace) -> dict[str, float]:
+    """Train one program, and measure what it predicts."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        for name, rows in parts.items():
+            (folder / f"{name}.json").write_text(json.dumps(rows))
+        if kind in ("auto", "lstm"):
+            found, cpu = _ours(kind, task, parts, folder, args.minutes)
+        else:
+            python = {"flair": args.flair, "fasttext": args.fasttext}.get(kind, sys.executable)
+            module = ["peers.flair_minutes", task] if kind == "flair" else ["peers.classic", kind]
+            out = _run([python, "-m", *module, str(folder), str(60 * args.minutes)])
+            cpu = float(json.loads(out.strip().split("\n")[-1])["cpu"])
+            found = json.loads((folder / "found.json").read_text())
+    return {"cpu": cpu} | _measured(task, found, [target for _, target in parts["test"]])
+
+
+def _ours(kind: str, task: str, parts: Parts, folder: Path, minutes: float) -> tuple[list[Any], float]:
+    ending = "conll" if task == "tag" else "tsv"
+    for name, rows in parts.items():
+        lines = (
+            f"{text}\t{label}\n" if task == "classify"
+            else "".join(f"{word}\t{tag}\n" for word, tag in zip(text, label, strict=True)) + "\n"
+            for text, label in rows
+        )  # fmt: skip
+        (folder / f"{name}.{ending}").write_text("".join(lines), encoding="utf-8")
+    program = [sys.executable, "-m", "nextword"]
+    words = ["train", f"train.{ending}", "--task", task, "--valid", f"dev.{ending}"]
+    model = ["--minutes", str(minutes), *(["--model", kind] if kind != "auto" else [])]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    _run([*program, *words, *model, "--out", "run"], folder)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if task == "classify":
+        (folder / "in.txt").write_text("".join(f"{text}\n" for text, _ in parts["test"]), encoding="utf-8")
+        out = _run([*program, "predict", "run", "in.txt", "--json"], folder)
+        found = [json.loads(line)["label"] for line in out.strip().split("\n")]
+    else:
+        (folder / "in.txt").write_text("".join(" ".join(words) + "\n" for words, _ in parts["test"]))
+        out = _run([*program, "predict", "run", "in.txt", "--pretokenized", "--json"], folder)
+        lines = [json.loads(line) for line in out.strip().split("\n")]
+        found = [[token["tag"] for token in each["tokens"]] for each in lines]
+    return found, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _run(command: list[str], folder: Path | None = None) -> str:
+    one = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
+    here = str(Path(__file__).parent.parent)
+    path = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | one | {"PYTHONPATH": path}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command[:4])} failed: {done.stderr[-800:]}")
+    return done.stdout
+
+
+def _measured(task: str, found: list[Any], gold: list[Any]) -> dict[str, float]:
+    from nextword.evaluation.tagging import Scores, TagCounts
+
+    if task == "tag":
+        counts = TagCounts("bio")
+        for one, two in zip(gold, found, strict=True):
+            counts.add(one, two)
+        return {"span_f1": float(counts.report().span_f1 or 0.0)}
+    right = sum(one == two for one, two in zip(gold, found, strict=True)) / len(gold)
+    spam = Scores.of(
+        sum(one == two == "spam" for one, two in zip(gold, found, strict=True)),
+        found.count("spam"), gold.count("spam"),
+    )  # fmt: skip
+    return {"accuracy": right} | ({"spam_f1": spam.f1} if "spam" in gold else {})
+
+
+def _show(cells: dict[tuple[str, str], dict[str, Any]], minutes: float) -> None:
+    print(f"\nQuality after {minutes:g} minutes on one thread (CPU seconds used, in the order of the data)\n")
+    print(f"| program | {' | '.join(COLUMNS)} | CPU s |\n|{'---|' * (len(COLUMNS) + 2)}")
+    for program in PROGRAMS:
+        own = [cells.get((program, data), {}) for data in ("SST-2", "SMS", "WNUT-17")]
+        if not any(own):
+            continue
+        asked = zip((0, 1, 1, 2), ("accuracy", "accuracy", "spam_f1", "span_f1"), strict=True)
+        shown = [f"{own[at][name]:.3f}" if own[at] else "-" for at, name in asked]
+        spent = " / ".join("-" if not each else f"{each['cpu']:.0f}" for each in own)
+        print(f"| {program} | {' | '.join(shown)} | {spent} |")
