@@ -1,0 +1,49 @@
+// Bars: words with their probabilities. Rows are kept and changed in place, so that the focus stays where it is.
+
+import { el, put, shown } from "./dom.js";
+import { percent } from "./numbers.js";
+
+const END = "</s>";
+
+/** Make a list of bars. `take(word)` is called for a bar that is clicked, `why(word)` for its question mark. */
+export function bars({ take, why, label }) {
+  const list = el("ol", { class: "bars", "aria-label": label });
+  const rows = [];
+
+  function row(place) {
+    const word = el("bdi", { class: "word", dir: "auto" });
+    const share = el("span", { class: "share" });
+    const key = el("kbd", { "aria-hidden": "true" }, String(place + 1));
+    const bar = el("button", { type: "button", class: "bar", onclick: (event) => take(made.text, event) }, key, word, share);
+    const reason = el("button", { type: "button", class: "why", title: "Why this word?", onclick: () => why(made.text) }, "?");
+    const made = { item: el("li", {}, bar, reason), bar, word, share, reason, text: "" };
+    return made;
+  }
+
+  /** Show words [{text, probability}]; the longest bar stands for `most`. `chosen`: whose reasons are open. */
+  function show(words, most, unit, chosen) {
+    while (rows.length < words.length) rows.push(row(rows.length));
+    words.forEach(({ text, probability }, place) => {
+      const each = rows[place];
+      const name = text === END ? `end of the ${unit}` : visible(text);
+      each.text = text;
+      each.word.textContent = name;
+      each.word.classList.toggle("end", text === END);
+      each.share.textContent = percent(probability);
+      each.bar.style.setProperty("--share", (most > 0 ? probability / most : 0).toFixed(4));
+      each.bar.setAttribute("aria-label", `${name}, ${percent(probability)}`);
+      each.reason.setAttribute("aria-label", `Why ${name}?`);
+      each.reason.setAttribute("aria-expanded", String(text === chosen));
+    });
+    const items = rows.slice(0, words.length).map((each) => each.item);
+    if (items.length !== list.children.length) put(list, items);
+  }
+
+  return { list, show };
+}
+
+/** A token may begin with a space or be nothing else; it is shown by its sign. */
+export function visible(text) {
+  if (text.trim() === "") return text.replace(/\n/g, "⏎").replace(/ /g, "␣").replace(/\t/g, "→") || "∅";
+  return shown(text.trim());
+}
