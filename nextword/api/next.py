@@ -12,7 +12,7 @@ from nextword.api.arguments import checked
 from nextword.api.inspect import subject_of
 from nextword.api.opened import Name, Opened, language_model
 from nextword.api.results import Next
-from nextword.core.contracts import END, SPECIALS, START, UNKNOWN, PieceTokenizer
+from nextword.core.contracts import END, SPECIALS, START, PieceTokenizer
 from nextword.core.errors import ConfigError
 from nextword.decode.words import FoundWord, FoundWords, next_words, read
 from nextword.evaluation.lm.evidence import TokenEvidence, evidence_after
@@ -48,15 +48,15 @@ def next(  # noqa: A001 - the verb
     if not words:
         return next_tokens(run, text, top)
     opened = language_model(run, forward=True)
-    _check_words(opened)
+    check_words(opened)
     found = next_words(opened.model, opened.tokenizer, text)
-    return NextWords([(each.text, each.probability) for each in _with_end(found)][:top], found)
+    return NextWords([(each.text, each.probability) for each in with_end(found)][:top], found)
 
 
 def next_tokens(run: Opened | Name, context: str = "", top: int | None = None) -> Next:
     """Predict the next token: pairs (text, probability), END as ``</s>``; ``top=None`` gives every token."""
     opened = language_model(run)
-    found = _tokens(opened, context, top)
+    found = likely_tokens(opened, context, top)
     pairs = [(opened.tokenizer.piece(each.ids[0]), each.probability) for each in found]
     return Next(pairs, opened.is_probability)
 
@@ -122,26 +122,16 @@ def answer(
     tokens: bool = False,
     why: bool = False,
     against: Opened | Name | None = None,
-    quick: bool = False,
 ) -> Answer:
-    """Answer the question of `nextword next`; ``quick``: search no further than the first ``top`` words.
-
-    Then a word at the end of the text that a run over words does not know is completed, as it is being typed.
-    """
+    """Answer the question of `nextword next`."""
     if top < 1:
         raise ConfigError(f"'--top' is {top}; it must be 1 or more")
     opened = language_model(run, forward=True)
     other = None if against is None else language_model(against, forward=True)
     for each in (opened, other):
         if not tokens and each is not None:
-            _check_words(each)
-    if tokens:
-        shown, found = _tokens_beside(opened, other, text, top)
-    elif quick:
-        found = typed_words(opened, text, top)
-        shown = [(each, None) for each in _with_end(found)[:top]]
-    else:
-        shown, found = _beside(opened, other, text, top)
+            check_words(each)
+    shown, found = _tokens_beside(opened, other, text, top) if tokens else _beside(opened, other, text, top)
     prompt = found.read
     rows = tuple(
         Row(
@@ -169,7 +159,7 @@ def _beside(opened: Opened, other: Opened | None, text: str, top: int) -> tuple[
     """Return the most likely words, with their probability by the other run if there is one."""
     if other is None:
         found = next_words(opened.model, opened.tokenizer, text)
-        return [(each, None) for each in _with_end(found)[:top]], found
+        return [(each, None) for each in with_end(found)[:top]], found
     has_pieces = all(isinstance(each.tokenizer, PieceTokenizer) for each in (opened, other))
     found = next_words(opened.model, opened.tokenizer, text, None if has_pieces else False)
     part = bool(found.part)
@@ -188,19 +178,9 @@ def _beside(opened: Opened, other: Opened | None, text: str, top: int) -> tuple[
     return shown[:top], found
 
 
-def typed_words(
-    opened: Opened, text: str, top: int | None = None, words: Iterable[str] | None = None
-) -> FoundWords:
-    """Return the next word, or how a word that is being typed may end; ``words``: only these."""
-    part = None
-    if not isinstance(opened.tokenizer, PieceTokenizer) and not text[-1:].isspace():
-        part = UNKNOWN in opened.tokenizer.encode(text)[-1:]
-    return next_words(opened.model, opened.tokenizer, text, part, words, top=top)
-
-
 def _tokens_beside(opened: Opened, other: Opened | None, text: str, top: int) -> tuple[Shown, FoundWords]:
     """Return the most likely tokens, with their probability by the other run if it has the same ones."""
-    found = _tokens(opened, text, top)
+    found = likely_tokens(opened, text, top)
     ids = tuple(int(index) for index in opened.tokenizer.encode(text))
     facts = FoundWords((), read=ids)
     if other is None:
@@ -209,7 +189,8 @@ def _tokens_beside(opened: Opened, other: Opened | None, text: str, top: int) ->
     return [(each, p_of.get(opened.tokenizer.piece(each.ids[0]))) for each in found], facts
 
 
-def _tokens(opened: Opened, context: str, top: int | None) -> list[FoundWord]:
+def likely_tokens(opened: Opened, context: str, top: int | None) -> list[FoundWord]:
+    """Return the most likely tokens after a text; START never comes next."""
     ids = [int(index) for index in opened.tokenizer.encode(context)]
     p_V = np.exp(without_nan(as_numpy(opened.model.next(read(opened.model, ids)), np.float64)[0]))
     p_V[START] = -1.0  # sorts last
@@ -219,7 +200,7 @@ def _tokens(opened: Opened, context: str, top: int | None) -> list[FoundWord]:
     return [FoundWord(opened.tokenizer.piece(i), float(p_V[i]), (i,)) for i in order.tolist()]
 
 
-def _with_end(found: FoundWords) -> list[FoundWord]:
+def with_end(found: FoundWords) -> list[FoundWord]:
     """Return the words, and END where it belongs among them."""
     listed = list(found.words)
     if found.end > 0:
@@ -234,7 +215,7 @@ def _why(opened: Opened, prompt: tuple[int, ...], word: FoundWord) -> list[Any]:
     return list(evidence_after(opened.model, opened.tokenizer, prompt, word.ids, 2, opened.members))
 
 
-def _check_words(run: Opened) -> None:
+def check_words(run: Opened) -> None:
     """Refuse to sum scores, which are not probabilities, over the pieces of a word."""
     if not run.is_probability and isinstance(run.tokenizer, PieceTokenizer):
         raise ConfigError(

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from nextword.api.inspect import subject_of
-from nextword.api.next import typed_words
+from nextword.api.next import likely_tokens
 from nextword.api.opened import Opened
+from nextword.api.typed import asks_tokens, typed_words
 from nextword.core.contracts import (
     END,
     NATS_PER_BIT,
@@ -75,19 +76,36 @@ class Reasons:
 def reasons(run: Opened, text: str, word: str) -> Reasons:
     """Explain the probability of a word after a text, as `next` finds it."""
     subject = subject_of(run)
-    found = typed_words(run, text, words=[word])
-    if word == SPECIALS[END]:
-        chosen = FoundWord(word, found.end, (END,))
-    elif found.words:
-        chosen = found.words[0]
-    else:
-        raise DataError(f"'{word}' cannot come next for this model, so there is nothing to explain; "
-                        "choose a word that is shown")  # fmt: skip
+    read, chosen = _chosen(run, text, word)
     is_kneser_ney = isinstance(run.model, NgramModel) and "kneser-ney" in run.model.smoothing
     return Reasons(
-        word, chosen.probability, subject.described, tuple(_tokens(run, subject, found.read, chosen.ids)),
-        _looked_at(subject, found.read), tuple(_left_out(run, found.read, chosen.ids)), is_kneser_ney,
+        word, chosen.probability, subject.described, tuple(_tokens(run, subject, read, chosen.ids)),
+        _looked_at(subject, read), tuple(_left_out(run, read, chosen.ids)), is_kneser_ney,
     )  # fmt: skip
+
+
+def _chosen(run: Opened, text: str, word: str) -> tuple[tuple[int, ...], FoundWord]:
+    """Return the tokens that were read, and the word or token that may come after them."""
+    if asks_tokens(run, text):
+        read = tuple(int(index) for index in run.tokenizer.encode(text))
+        listed = [each for each in likely_tokens(run, text, None) if each.text == word]
+    else:
+        found = typed_words(run, text, words=[_as_read(run, word)])
+        read, listed = found.read, list(found.words)
+        if word == SPECIALS[END]:
+            listed = [FoundWord(word, found.end, (END,))]
+    if not listed:
+        raise DataError(
+            f"'{word}' cannot come next for this model, so there is nothing to explain; choose a word that "
+            "is shown"
+        )
+    return read, listed[0]
+
+
+def _as_read(run: Opened, word: str) -> str:
+    """Return a word with the letters that the model knows."""
+    is_pieces = isinstance(run.tokenizer, PieceTokenizer)
+    return run.tokenizer.decode(run.tokenizer.encode(word)) if is_pieces else word
 
 
 def _tokens(run: Opened, subject: Subject, read: tuple[int, ...], ids: tuple[int, ...]) -> list[TokenReason]:

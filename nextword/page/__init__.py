@@ -1,4 +1,4 @@
-"""The page's own files: plain ES modules, one style sheet, one HTML file; the server hands them out as they are.
+"""The page's own files: plain ES modules, a style sheet, an HTML file; the server hands them out as they are.
 
 Nothing is built and nothing comes from another server, so that the page works without a network.
 """

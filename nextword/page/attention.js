@@ -35,7 +35,7 @@ export function attention({ tokens, weights }) {
   });
   show(every[select.selectedIndex]);
   return el("section", {},
-    el("h4", {}, "What it looks at"),
+    el("h3", {}, "What it looks at"),
     el("p", { class: "soft" }, "The share of attention that the last token gives to each token before it."),
     el("p", {}, select), text, most,
     heads.length > 1 ? el("figure", {}, canvas,

@@ -66,5 +66,5 @@ export function coloured({ label, choose }) {
 }
 
 function blank(text) {
-  return text === "" ? "∎" : text.replace(/\r/g, "").replace(/\n/g, "⏎").replace(/\t/g, "→").replace(/ /g, "␣");
+  return text === "" ? "∎" : text.replace(/\r/g, "").replace(/\n/g, "⏎").replace(/\t/g, "→");
 }

@@ -45,7 +45,10 @@ export function curves(lines, axis, what) {
   }
   for (const { line, y } of apart(drawn.map((line) => ({ line, y: down(clamp(line.points[line.points.length - 1][1], low, high)) })))) {
     const name = shown(line.name);
-    picture.append(svg("text", { class: `name ${line.colour}`, x: WIDTH - RIGHT + 10, y: y + 4 },
+    const [x, last] = line.points[line.points.length - 1];
+    picture.append(
+      svg("path", { class: "leader", d: `M${across(x) + 6} ${down(clamp(last, low, high))}L${WIDTH - RIGHT + 6} ${y}` }),
+      svg("text", { class: `name ${line.colour}`, x: WIDTH - RIGHT + 10, y: y + 4 },
       name.length > 20 ? `${name.slice(0, 19)}…` : name, svg("title", {}, name)));
   }
   return picture;

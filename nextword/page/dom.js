@@ -17,13 +17,17 @@ function fill(element, attributes, children) {
     else if (name.startsWith(".")) element[name.slice(1)] = value;
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  element.append(...there(children));
   return element;
+}
+
+function there(children) {
+  return children.flat(Infinity).filter((child) => child !== null && child !== undefined);
 }
 
 /** Replace the children of an element. */
 export function put(element, ...children) {
-  element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
+  element.replaceChildren(...there(children));
   return element;
 }
 

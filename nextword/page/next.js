@@ -29,6 +29,7 @@ export function open(place, state, remember) {
   const chips = el("div", { class: "chips", role: "group", "aria-label": "Models that are shown" });
   const grid = el("div", { class: "cards" });
   const problem = el("p", { class: "problem", role: "alert" });
+  const panel = el("section", { class: "reasons", hidden: true });
   place.append(
     el("h1", { class: "unseen" }, "Next word"),
     el("label", { class: "unseen", for: "text" }, "Text"),
@@ -36,7 +37,7 @@ export function open(place, state, remember) {
     el("p", { id: "keys", class: "soft keys" }, el("kbd", {}, "→"), " at the end takes the first word of the marked model, ",
       el("kbd", {}, "Alt"), " ", el("kbd", {}, "1"), "…", el("kbd", {}, "8"), " the others; or click one. ",
       el("kbd", {}, "?"), " says why."),
-    chips, problem, grid);
+    chips, problem, grid, panel);
 
   const models = served(arrived, (error) => { problem.textContent = sentence(error); });
   const askAll = debounced(WAIT, () => cards.forEach((card) => !hidden.has(card.name) && card.ask(field.value)));
@@ -102,14 +103,13 @@ export function open(place, state, remember) {
     const about = el("p", { class: "about soft" });
     const rest = el("p", { class: "rest soft" });
     const trouble = el("p", { class: "problem" });
-    const panel = el("div", { class: "reasons", role: "region", hidden: true });
     const shownBars = bars({
       label: `Next words of ${model.id}`,
       take: (word, event) => { activate(card); take(card, word, event); },
       why: (word) => { activate(card); toggle(card, word); },
     });
     const element = el("article", { class: `card ${colour}`, "aria-label": model.id, onfocusin: () => activate(card) },
-      el("h2", {}, words(model.id)), about, shownBars.list, rest, trouble, panel);
+      el("h2", {}, words(model.id)), about, shownBars.list, rest, trouble);
     const question = latest(
       (text) => ask("/api/next", { model: model.id, text, top: TOP }),
       (answer, text) => {
@@ -126,7 +126,7 @@ export function open(place, state, remember) {
         trouble.textContent = sentence(error);
       });
     const card = {
-      name: model.id, colour, element, panel, answer: null, text: null, ask: question,
+      name: model.id, colour, element, answer: null, text: null, ask: question,
       describe: (newer) => { about.textContent = newer.about; },
       draw: (most, chosen) => shownBars.show(card.answer.words, most, card.answer.unit, chosen),
     };
@@ -140,6 +140,7 @@ export function open(place, state, remember) {
   }
 
   function remainder(answer) {
+    if (!answer.words.length) return ["No word that it knows begins like this."];
     const parts = [`${answer.asks === "token" ? "other tokens" : "other words"} ${percent(answer.others)}`];
     if (answer.unknown > 0.00005) parts.push(`unknown words ${percent(answer.unknown)}`);
     return [parts.join(" · "), ...answer.notes.map((note) => el("span", { class: "note" }, note))];
@@ -198,29 +199,30 @@ export function open(place, state, remember) {
 
   function closeWhy() {
     if (!why) return;
-    const panel = cards.get(why[0])?.panel;
-    if (panel) {
-      panel.hidden = true;
-      put(panel);
-    }
+    panel.hidden = true;
+    put(panel);
     why = null;
     scale();
   }
 
   async function explain(card, word) {
-    const { panel } = card;
+    const name = word === "</s>" ? `the end of the ${card.answer.unit}` : word;
+    const close = el("button", { type: "button", class: "plain close", "aria-label": "Close", onclick: () => toggle(card, word) }, "×");
+    const title = el("div", { class: "title" },
+      el("h2", {}, "Why does ", words(card.name, { class: "name" }), " expect ", el("q", {}, words(name)), "?"), close);
+    panel.className = `reasons ${card.colour}`;
+    panel.setAttribute("aria-label", `Why ${name}`);
     panel.hidden = false;
-    panel.setAttribute("aria-label", `Why ${word}`);
-    put(panel, el("p", { class: "soft" }, "Looking …"));
+    put(panel, title, el("p", { class: "soft" }, "Looking …"));
     const isWanted = () => why && why[0] === card.name && why[1] === word;
     try {
       const found = await ask("/api/why", { model: card.name, text: field.value, word });
       if (!isWanted()) return;
-      const close = el("button", { type: "button", class: "plain close", "aria-label": "Close", onclick: () => toggle(card, word) }, "×");
-      put(panel, el("div", { class: "title" }, el("h3", {}, "Why ", words(word === "</s>" ? "the end" : word), "?"), close), reasons(found));
-      say(`Reasons for ${word} are shown`);
+      put(panel, title, el("div", { class: "columns" }, reasons(found)));
+      panel.scrollIntoView({ block: "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+      say(`Reasons for ${name} are shown below`);
     } catch (error) {
-      if (isWanted()) put(panel, el("p", { class: "problem" }, sentence(error)));
+      if (isWanted()) put(panel, title, el("p", { class: "problem" }, sentence(error)));
     }
   }
 

@@ -4,8 +4,9 @@
 export function percent(p) {
   const value = 100 * p;
   if (value >= 99.95) return "100 %";
-  const digits = value >= 9.95 ? 0 : value >= 0.995 ? 1 : value >= 0.01 || value === 0 ? 2 : 3;
-  return value > 0 && value < 0.001 ? "< 0.001 %" : `${value.toFixed(digits)} %`;
+  if (value === 0) return "0 %";
+  const digits = value >= 9.95 ? 0 : value >= 0.995 ? 1 : value >= 0.01 ? 2 : 3;
+  return value < 0.001 ? "< 0.001 %" : `${value.toFixed(digits)} %`;
 }
 
 /** A number of bits; null is what JSON has for infinity. */
@@ -22,7 +23,7 @@ export function count(value) {
 export function short(value) {
   if (value === null || value === undefined) return "–";
   for (const [size, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
-    if (Math.abs(value) >= size) return `${(value / size).toPrecision(3).replace(/\.?0+$/, "")} ${unit}`;
+    if (Math.abs(value) >= size) return `${+(value / size).toPrecision(3)} ${unit}`;
   }
   return String(+value.toPrecision(3));
 }

@@ -91,15 +91,15 @@ export function open(place, state, remember) {
 
   function lines(name) {
     const at = axis === "seconds" ? 0 : 1;
-    return runs.map((run, place) => ({ run, place })).filter(({ run }) => !hidden.has(run.name)).map(({ run, place }) => ({
-      name: run.name, colour: thing(place), isLive: run.state === "running",
+    return runs.filter((run) => !hidden.has(run.name)).map((run) => ({
+      name: run.name, colour: thing(run.place), isLive: run.state === "running",
       points: (run.curves[name] ?? []).map((point) => [point[at], point[2]]),
     }));
   }
 
-  function row(run, at) {
+  function row(run) {
     const has = Object.keys(run.curves).length > 0;
-    return el("tr", { class: thing(at) },
+    return el("tr", { class: thing(run.place) },
       el("td", {}, has ? el("input", { type: "checkbox", ".checked": !hidden.has(run.name), "aria-label": `Draw ${run.name}`, "data-run": run.name, "data-kind": "box",
         onchange: (event) => {
           if (event.currentTarget.checked) hidden.delete(run.name);
@@ -134,6 +134,8 @@ export function open(place, state, remember) {
     panel.hidden = !run;
     if (!run) return;
     const others = runs.filter((each) => each.name !== run.name && each.settings);
+    const differs = ([name, value]) => others.some((each) => name in each.settings && each.settings[name] !== value);
+    const settings = Object.entries(run.settings).sort((a, b) => differs(b) - differs(a)); // what differs comes first
     put(panel,
       el("h2", {}, words(run.name)),
       run.problem ? el("p", { class: "problem" }, `${run.problem}.`) : null,
@@ -141,10 +143,8 @@ export function open(place, state, remember) {
       sample(run),
       el("h3", {}, "Settings"),
       others.length ? el("p", { class: "soft" }, "Bold: not the same in every run here.") : null,
-      el("div", { class: "settings" }, Object.entries(run.settings).map(([name, value]) => {
-        const differs = others.some((each) => name in each.settings && each.settings[name] !== value);
-        return el("div", {}, el("span", { class: "soft" }, name), " ", el(differs ? "b" : "span", {}, words(value)));
-      })));
+      el("div", { class: "settings" }, settings.map(([name, value]) =>
+        el("div", {}, el("span", { class: "soft" }, name), " ", el(differs([name, value]) ? "b" : "span", {}, words(value))))));
   }
 
   function sample(run) {

@@ -8,7 +8,7 @@ import { choice, choose, el, put, say, words } from "./dom.js";
 import { debounced, latest } from "./latest.js";
 import { lines } from "./lines.js";
 import { served } from "./models.js";
-import { bits, count, percent } from "./numbers.js";
+import { bits, count, percent, short } from "./numbers.js";
 
 const WAIT = 150; // milliseconds after a key
 const LETTERS = 20000;
@@ -233,7 +233,7 @@ export function open(place, state, remember) {
     const by = a.bits === null || b.bits === null ? null : a.bits - b.bits;
     const verdict = by === null ? "One of them thinks it is impossible."
       : Math.abs(by) < 0.05 ? "Both expect it alike."
-        : `${by < 0 ? "A" : "B"} expects it ${(2 ** Math.abs(by)).toPrecision(2).replace(/\.0$/, "")} times more.`;
+        : `${by < 0 ? "A" : "B"} expects it ${short(2 ** Math.abs(by))} times more.`;
     return [
       heading(a),
       el("table", {}, el("tbody", {}, [["A", a, sides.a.model], ["B", b, sides.b.model]].map(([side, word, model]) =>

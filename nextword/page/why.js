@@ -28,7 +28,7 @@ function levels(token, found) {
     ? `${[...weights, last.probability].map(number).join(" × ")} = ${number(token.probability)}`
     : number(token.probability);
   return el("section", {},
-    found.tokens.length > 1 ? el("h4", {}, "Counts for ", words(visible(token.text))) : el("h4", {}, "Counts"),
+    found.tokens.length > 1 ? el("h3", {}, "Counts for ", words(visible(token.text))) : el("h3", {}, "Counts"),
     el("p", {}, sentence(last, chain.length - 1, token.text)),
     el("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Contexts that were tried" },
       el("table", {},
@@ -63,7 +63,7 @@ function times(total, kinds) {
 /** What each member of a mixture adds, and where it has seen the word. */
 function members(token) {
   return el("section", {},
-    el("h4", {}, "Whose probability it is"),
+    el("h3", {}, "Whose probability it is"),
     el("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Members" },
       el("table", {},
         el("thead", {}, el("tr", {}, ["member", "weight", "its p", "adds"].map((name, place) =>
@@ -86,7 +86,7 @@ function place(seen) {
 function leftOut(found) {
   const most = Math.max(0.5, ...found.left_out.map(([, bits]) => Math.abs(bits)));
   return el("section", {},
-    el("h4", {}, "Which words mattered"),
+    el("h3", {}, "Which words mattered"),
     el("p", { class: "soft" }, "Leave one word out, and the surprise changes by so many bits: to the right, the word helped."),
     el("ul", { class: "helped" }, found.left_out.map(([word, bits]) => {
       const bar = el("span", { class: bits < 0 ? "stick less" : "stick" });

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 
 from nextword.api.serve import ServeSettings
-from nextword.server import chat, completions, embeddings, errors, health, metrics, predict, tokens
+from nextword.server import chat, completions, embeddings, errors, health, metrics, predict, screens, tokens
 from nextword.server.models import Shelf
 from nextword.server.security import Asgi, Guard
 
@@ -23,7 +23,7 @@ def application(shelf: Shelf) -> FastAPI:
     )
     app.state.shelf = shelf
     errors.install(app)
-    for part in (completions, chat, embeddings, predict, tokens, health, metrics):
+    for part in (completions, chat, embeddings, predict, tokens, health, metrics, screens):
         app.include_router(part.router)
     app.state.metrics = metrics.Metrics(frozenset(app.openapi()["paths"]) | {"/openapi.json"})
     return app

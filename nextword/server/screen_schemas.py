@@ -70,14 +70,13 @@ class NextAnswerRow(BaseModel):
 
     text: str
     probability: float
-    tokens: list[str]
 
 
 class NextAnswer(BaseModel):
     """The next words of one model; all probabilities sum to 1."""
 
     model: str
-    asks: str = Field(description="word, or completion where a word is being typed")
+    asks: str = Field(description="word; completion where a word is being typed; token without spaces")
     words: list[NextAnswerRow]
     unknown: float = Field(description="of any word outside the vocabulary")
     others: float = Field(description="of all words that are not listed")

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request, Response
 
-from nextword.api import next as prediction
 from nextword.api.opened import Opened
 from nextword.api.reasons import reasons
+from nextword.api.typed import typed
 from nextword.core.contracts import NATS_PER_BIT
 from nextword.core.errors import ConfigError, DataError
 from nextword.evaluation.lines.records import score_records
@@ -42,12 +42,12 @@ from nextword.server.screen_schemas import (
     WhyAnswer,
     WhyQuestion,
 )
+from nextword.server.security import FILES
 from nextword.store.names import RUNS
 
 T = TypeVar("T")
 router = APIRouter(route_class=StrictRoute, tags=["page"])
 _ERRORS = documented(400, 401, 403, 404, 408, 413, 415, 422, 429, 503)
-_FILE = "/page/"  # where the page's files are
 
 
 @router.get("/", include_in_schema=False)
@@ -56,7 +56,7 @@ async def home() -> Response:
     return _file("index.html")
 
 
-@router.get(_FILE + "{name}", include_in_schema=False)
+@router.get(FILES + "{name}", include_in_schema=False)
 async def file(name: str) -> Response:
     """Return one of the page's files by its name."""
     return _file(name)
@@ -77,21 +77,12 @@ async def next_word(http: Request, asked: NextQuestion) -> Response:
 
 
 def _next(run: Opened, asked: NextQuestion) -> dict[str, Any]:
-    found = prediction.answer(run, asked.text, asked.top, quick=True)
-    shown = sum(row.probability for row in found.rows)
+    found = typed(run, asked.text, asked.top)
+    words = [{"text": word.text, "probability": word.probability} for word in found.words]
     return {
-        "model": asked.model,
-        "asks": found.asks,
-        "words": [
-            {"text": row.text, "probability": row.probability, "tokens": list(row.tokens)}
-            for row in found.rows
-        ],
-        "unknown": found.found.unknown,
-        "others": max(0.0, 1.0 - shown - found.found.unknown),
-        "part": found.found.part,
-        "unit": found.unit,
-        "notes": list(found.notes),
-    }
+        "model": asked.model, "asks": found.asks, "words": words, "unknown": found.unknown,
+        "others": found.others, "part": found.part, "unit": found.unit, "notes": list(found.notes),
+    }  # fmt: skip
 
 
 @router.post("/api/why", response_model=WhyAnswer, responses=_ERRORS)
@@ -165,7 +156,7 @@ async def runs(http: Request) -> Response:
     """
     shelf: Shelf = http.app.state.shelf
     folders = sorted({path.parent for path in shelf.folders.values()}) or [Path(RUNS)]
-    found = await asyncio.to_thread(_runs, folders, set(shelf.names))
+    found = await asyncio.to_thread(_runs, folders, shelf.names)
     data = to_bytes(found)
     tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
@@ -174,12 +165,13 @@ async def runs(http: Request) -> Response:
     return Response(data, media_type="application/json", headers=headers)
 
 
-def _runs(folders: list[Path], served: set[str]) -> dict[str, Any]:
-    rows = [
-        each.to_json() | {"folder": folder.name, "served": each.name in served}
-        for folder in folders
-        for each in overview(folder)
-    ]
+def _runs(folders: list[Path], served: list[str]) -> dict[str, Any]:
+    """Collect the runs; ``place`` decides the colour of each: a served one has the same on every screen."""
+    rows = [each.to_json() | {"folder": folder.name} for folder in folders for each in overview(folder)]
+    others = [row["name"] for row in rows if row["name"] not in served]
+    places = {name: place for place, name in enumerate(dict.fromkeys([*served, *others]))}
+    for row in rows:
+        row |= {"served": row["name"] in served, "place": places[row["name"]]}
     return {"folders": [folder.name for folder in folders], "runs": rows}
 
 

@@ -28,7 +28,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-OPEN = frozenset({"/live"})  # the routes that need no key
+OPEN = frozenset({"/", "/live"})  # the routes that need no key
+FILES = "/page/"  # nor do the page's files, which hold nothing secret: the page itself asks for the key
 HEADERS = [
     (b"content-security-policy", b"default-src 'self'; img-src 'self' data:; object-src 'none'; "
      b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
@@ -87,7 +88,7 @@ class Guard:
             headers.setdefault(name, []).append(value)
         host = self._check_host(headers)
         self._check_origin(headers, host)
-        if self._key is not None and scope["path"] not in OPEN:
+        if self._key is not None and not _is_open(scope["path"]):
             self._check_key(headers)
         if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
             self._check_body(headers)
@@ -157,6 +158,10 @@ class Guard:
 
     def _too_large(self) -> _Refused:
         return _Refused(413, f"the request has more than {self.settings.body:,} bytes", "too_large")
+
+
+def _is_open(path: str) -> bool:
+    return path in OPEN or path.startswith(FILES)
 
 
 def _name_of(host: str) -> str | None:

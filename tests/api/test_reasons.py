@@ -6,8 +6,8 @@ import pytest
 from small_texts import MEETING
 
 import nextword
-from nextword.api.next import answer
 from nextword.api.reasons import reasons
+from nextword.api.typed import typed
 from nextword.core.errors import DataError
 
 
@@ -26,7 +26,7 @@ def _network(text, model: str):
 
 def test_counts_give_the_probability_that_next_shows(text):
     run = nextword.train(text, model="ngram", set={"model.order": 3})
-    row = answer(run, "the cat sat on the", 3, quick=True).rows[0]
+    row = typed(run, "the cat sat on the", 3).words[0]
     found = reasons(run, "the cat sat on the", row.text)
     assert found.probability == pytest.approx(row.probability)
     assert found.tokens[0].probability == pytest.approx(row.probability, rel=1e-5)
@@ -74,8 +74,8 @@ def test_mixture_shows_the_share_of_each_member(text, tmp_path):
     assert sum(each.share for each in found.said) == pytest.approx(found.probability)
 
 
-def test_word_being_typed_is_completed(text):
-    run = nextword.train(text, model="ngram", set={"model.order": 3})
-    found = answer(run, "the ca", 3, quick=True)
-    assert (found.asks, [row.text for row in found.rows]) == ("completion", ["cat"])
-    assert answer(run, "the cat", 3, quick=True).asks == "word"
+def test_token_of_a_script_without_spaces_has_reasons(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_text("人人生而自由\n世界人权宣言\n" * 5, encoding="utf-8")
+    run = nextword.train(path, model="ngram", tokenizer="characters", set={"model.order": 3})
+    assert reasons(run, "人人生", "而").tokens[0].levels[0].context == "人生"

@@ -1,12 +1,13 @@
 """The tokens of a text where they stand, each with its surprise -log2 p: a text to be coloured.
 
-Joined, the texts of all tokens are the text again, whitespace included, whatever the tokenizer; the bytes of
-one character are one token here, with the sum of their surprise.
+Joined, the texts of all tokens are the text again, whitespace included, whatever the tokenizer. The bytes of
+one character, and a letter with its accents and vowel signs, are one token here, and cost their sum.
 """
 
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -146,22 +147,29 @@ def _after(model: LanguageModel, words: Any, state: State) -> State:
 def _placed(
     tokenizer: Tokenizer, ids: Sequence[int], nats: Sequence[float], text: str
 ) -> Iterator[PlacedToken]:
-    """Put tokens together until they write something; what is left of the text goes to the end."""
+    """Put tokens together until they write something that can be seen by itself."""
     place = _PieceWalk(tokenizer, text) if isinstance(tokenizer, PieceTokenizer) else _WordWalk(text)
     waiting: PlacedToken | None = None
     for number, (index, cost) in enumerate(zip(ids, nats, strict=True)):
         shown = place.step(index, number == len(ids) - 1)
         token = PlacedToken(shown, cost / NATS_PER_BIT, number, index != UNKNOWN)
-        if waiting is not None:
-            token = replace(
-                waiting, text=shown, bits=waiting.bits + token.bits, parts=waiting.parts + 1,
-                known=waiting.known and token.known,
-            )  # fmt: skip
-        waiting = None if shown or index == END else token
         if waiting is None:
-            yield token
+            waiting = token
+        elif (waiting.text == "" and index != END) or _is_mark(shown):
+            waiting = replace(
+                waiting, text=waiting.text + shown, bits=waiting.bits + token.bits,
+                known=waiting.known and token.known, parts=waiting.parts + 1,
+            )  # fmt: skip
+        else:
+            yield waiting
+            waiting = token
     if waiting is not None:
         yield waiting
+
+
+def _is_mark(text: str) -> bool:
+    """Tell whether a text begins with an accent or vowel sign, which belongs to the letter before it."""
+    return text[:1] in ("\u200c", "\u200d") or unicodedata.category(text[:1] or " ").startswith("M")
 
 
 class _WordWalk:

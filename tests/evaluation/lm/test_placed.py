@@ -42,6 +42,15 @@ def test_words_joined_are_the_text(run, text):
     assert "".join(word.text for word in placed_words(run.model, run.tokenizer, text)) == text
 
 
+def test_vowel_signs_stay_with_their_letter(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_text("मनुष्यों को\n" * 5, encoding="utf-8")
+    run = nextword.train(path, model="ngram", tokenizer="characters")
+    tokens = placed(run.model, run.tokenizer, "मनुष्यों को").tokens
+    assert [token.text for token in tokens] == ["म", "नु", "ष्", "यों", " ", "को", ""]
+    assert [token.parts for token in tokens] == [1, 2, 2, 3, 1, 2, 1]
+
+
 def test_alternatives_are_the_distribution_at_that_place(run):
     text = "the cat sat\nthe dog met"
     tokens = run.score(text).tokens
