@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from nextword.core.errors import DataError
-from nextword.core.settings import Settings
+from nextword.core.settings import Settings, Slot
 from nextword.data.columns import Row, column_of, json_objects, no_field, parquet_records, read_rows
 from nextword.data.delimiter import NAMES, find_delimiter, peek
 from nextword.data.paths import Source, resolve
@@ -47,6 +47,12 @@ class PairDataSettings(Settings):
     longest: int = Field(250, ge=1, le=2**20, description="most tokens of a side of a pair in training")
     too_long: Literal["skip", "cut"] = Field(
         "skip", description="longer pairs are left out of training, or their ends are cut off"
+    )
+    measure: Slot["measure"] = Field(
+        "translation", description="what kind of job it is, which says what eval measures: slot measure"
+    )
+    splitter: Literal["auto", "13a", "intl", "char", "zh"] = Field(
+        "auto", description="how sacrebleu splits texts into words for BLEU; auto: by the script"
     )
     hold_out: float = Field(
         0.05, ge=0.0, le=0.5, description="share of the pairs held out for validation, without --valid"

@@ -34,7 +34,7 @@ class TranslationReport:
     cer: float  # errors per character
     signature: str  # of BLEU, as sacrebleu prints it
     chrf_signature: str
-    sentences: int
+    texts: int
     empty: int  # texts without a character
     measure: str = "translation"
     decides: str = "bleu"
@@ -42,6 +42,7 @@ class TranslationReport:
     nll: float | None = None  # nats per token of the references
     perplexity: float | None = None
     tokens: int = 0  # of the references, with the end of each
+    decode: str = ""  # how the texts were written, as in "beam of 5"
     seconds: float = 0.0
     other: Against | None = None  # how far another system is from this one
     counted: Mapping[str, Counted] = field(default_factory=dict, repr=False, compare=False)
@@ -63,10 +64,10 @@ class TranslationReport:
 
     def against(self, other: TranslationReport, rounds: int = 1000, seed: int = 0) -> Against:
         """Compare with another system on the same texts by a paired bootstrap (Koehn 2004)."""
-        if self.sentences != other.sentences or self.measure != other.measure:
+        if self.texts != other.texts or self.measure != other.measure:
             raise ConfigError(
-                f"two evaluations can be compared on the same texts only: one has {self.sentences:,} texts "
-                f"({self.measure}), the other {other.sentences:,} ({other.measure}); use the same files"
+                f"two evaluations can be compared on the same texts only: one has {self.texts:,} texts "
+                f"({self.measure}), the other {other.texts:,} ({other.measure}); use the same files"
             )
         return Against(
             {
@@ -81,16 +82,18 @@ class TranslationReport:
         """Return the report with a comparison to that of another system."""
         return replace(self, other=self.against(other))
 
-    def with_scores(self, nats: float, tokens: int) -> TranslationReport:
-        """Return the report with the perplexity of the references under the model."""
+    def with_scores(self, nats: float, tokens: int, decode: str = "") -> TranslationReport:
+        """Return the report with the perplexity of the references under the model, and how it wrote."""
         mean = nats / max(1, tokens)
-        return replace(self, nll=mean, perplexity=math.exp(min(mean, 700.0)), tokens=tokens)
+        perplexity = math.exp(min(mean, 700.0))
+        return replace(self, nll=mean, perplexity=perplexity, tokens=tokens, decode=decode)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
         about = {
             "signature": self.signature, "chrf_signature": self.chrf_signature, "measure": self.measure,
-            "sentences": self.sentences, "empty": self.empty, "tokens": self.tokens, "seconds": self.seconds,
+            "texts": self.texts, "empty": self.empty, "tokens": self.tokens, "decode": self.decode,
+            "seconds": self.seconds,
         }  # fmt: skip
         return self.values() | about | ({} if self.other is None else {"against": self.other.to_json()})
 
@@ -99,7 +102,9 @@ class TranslationReport:
         first = sorted(values, key=lambda name: name != self.decides)
         lines = [f"{name.replace('_', ' '):<{_WIDTH}}{_shown(name, values[name])}" for name in first]
         empty = f", {self.empty:,} empty" if self.empty else ""
-        lines.append(f"{'texts':<{_WIDTH}}{self.sentences:,}{empty}")
+        lines.append(f"{'texts':<{_WIDTH}}{self.texts:,}{empty}")
+        if self.decode:
+            lines.append(f"{'decoding':<{_WIDTH}}{self.decode}")
         if self.seconds:
             lines.append(f"{'seconds':<{_WIDTH}}{self.seconds:.2f}")
         lines += [f"{'signature':<{_WIDTH}}{self.signature}", f"{'':<{_WIDTH}}{self.chrf_signature}"]
@@ -169,7 +174,7 @@ def measured(
         cer=counted["cer"].value,
         signature=common.signature,
         chrf_signature=common.chrf_signature,
-        sentences=len(hypotheses),
+        texts=len(hypotheses),
         empty=sum(not text.strip() for text in hypotheses),
         measure=measure,
         decides=job.decides,

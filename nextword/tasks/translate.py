@@ -285,7 +285,9 @@ class Translation(Task):
         pairs = text.read()
         yield from map(Note, text.remarks)
         yield from _warn_if_swapped(run.vocabulary, pairs, "these files")
-        found = yield from measure(run.model, encode_pairs(pairs, run.vocabulary), run.vocabulary, decode)
+        found = yield from measure(
+            run.model, encode_pairs(pairs, run.vocabulary), run.vocabulary, decode, data
+        )
         yield Done(replace(found, seconds=time.perf_counter() - began))
 
     def predictor(self, run: Trained, options: PredictOptions = DEFAULT_OPTIONS) -> Any:
@@ -334,7 +336,7 @@ class Translation(Task):
         decode = DecodeSettings(decode="greedy")
         found = returned(measure(run.model, encode_pairs(held, run.vocabulary), run.vocabulary, decode))
         values = {"bleu": found.bleu, "chrf": found.chrf, "perplexity": found.perplexity}
-        return Scores(values, list(found.each), "chrF of a text")
+        return Scores(values, found.each("chrf").tolist(), "chrF of a text")
 
 
 def held_out_pairs(pairs: list[Pair], share: float) -> tuple[list[Pair], list[Pair]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -20,9 +20,10 @@ from nextword.data.batches.batch import NOT_COUNTED
 from nextword.data.batches.pairs import PairRows
 from nextword.data.encode import hash_ids
 from nextword.data.paired import PairExamples, PairVocabulary
+from nextword.data.pairs import PairDataSettings
 from nextword.decode.settings import DecodeSettings
-from nextword.evaluation.pairs.bleu import Overlap, chrf_of, overlap
-from nextword.evaluation.pairs.errors import exact_match
+from nextword.evaluation.pairs.bleu import Overlap, overlap
+from nextword.evaluation.translation import TranslationReport, measured
 from nextword.models import precision
 from nextword.models.network import Head, device_of
 from nextword.models.randomness import INITIAL, seeded
@@ -180,60 +181,30 @@ def _written(model: Translator, examples: PairExamples, vocabulary: PairVocabula
     return overlap(texts, [[target] for target in examples.targets])
 
 
-@dataclass(frozen=True)
-class TranslationReport:
-    """All numbers of an evaluation."""
-
-    bleu: float
-    chrf: float
-    signature: str
-    chrf_signature: str
-    exact_match: float
-    perplexity: float
-    texts: int
-    tokens: int
-    decode: str
-    seconds: float = 0.0
-    each: Sequence[float] = ()  # chrF of every text
-    written: Sequence[str] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as a JSON object."""
-        names = (
-            "bleu", "chrf", "signature", "chrf_signature", "exact_match", "perplexity", "texts", "tokens",
-            "decode", "seconds",
-        )  # fmt: skip
-        return {name: getattr(self, name) for name in names}
-
-    def __str__(self) -> str:
-        """Return the report as text."""
-        return (
-            f"BLEU {self.bleu:.2f}, chrF {self.chrf:.2f}, exact match {self.exact_match:.2%}, perplexity "
-            f"{self.perplexity:.3f}\n{self.texts:,} texts, {self.tokens:,} tokens, {self.decode}, "
-            f"{self.seconds:.1f} s\n{self.signature}\n{self.chrf_signature}"
-        )
-
-
 def measure(
-    model: Translator, examples: PairExamples, vocabulary: PairVocabulary, decode: DecodeSettings
+    model: Translator,
+    examples: PairExamples,
+    vocabulary: PairVocabulary,
+    decode: DecodeSettings,
+    data: PairDataSettings | None = None,
 ) -> Generator[Event, None, TranslationReport]:
-    """Translate, compare, and score the targets."""
-    yield Stage("translate", len(examples), "texts")
-    texts, done = [""] * len(examples), 0
-    for rows_B, written in translate(model, examples.ids.source, vocabulary, decode):
+    """Translate, compare, and score the targets; the targets of equal sources are references of one text."""
+    rows: dict[str, list[int]] = {}
+    for row, source in enumerate(examples.sources):
+        rows.setdefault(source, []).append(row)
+    once = examples.keep(np.array([each[0] for each in rows.values()], np.int64))
+    yield Stage("translate", len(once), "texts")
+    texts, done = [""] * len(once), 0
+    for rows_B, written in translate(model, once.ids.source, vocabulary, decode):
         for row, found in zip(rows_B.tolist(), written, strict=True):
             texts[row] = found[0].text
         done += len(rows_B)
         yield Progress(done)
-    references = [[target] for target in examples.targets]
-    compared = overlap(texts, references)
+    references = [[examples.targets[row] for row in each] for each in rows.values()]
+    how = data or PairDataSettings()
     nats, count = _nats(model, examples)
-    return TranslationReport(
-        compared.bleu, compared.chrf, compared.signature, compared.chrf_signature,
-        exact_match(texts, references).value, math.exp(min(700.0, nats / max(1, count))), len(examples),
-        count, f"beam of {decode.beam_size}" if decode.decode == "beam" else decode.decode,
-        each=chrf_of(compared.chrf_N18).tolist(), written=texts,
-    )  # fmt: skip
+    name = f"beam of {decode.beam_size}" if decode.decode == "beam" else decode.decode
+    return measured(texts, references, how.measure, how.splitter).with_scores(nats, count, name)
 
 
 def start_from_run(

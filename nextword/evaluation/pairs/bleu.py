@@ -122,6 +122,19 @@ def chrf_of(totals_RC: Floats) -> Floats:
     return scores
 
 
+def counts_of_words(hypothesis: Sequence[str], reference: Sequence[str]) -> list[float]:
+    """Return what `bleu_of` reads, for words that are split already."""
+    right, total = [], []
+    for n in range(1, _ORDER + 1):
+        mine, other = (
+            Counter(tuple(words[at : at + n]) for at in range(len(words) - n + 1))
+            for words in (hypothesis, reference)
+        )
+        right.append(float((mine & other).total()))
+        total.append(float(mine.total()))
+    return [*right, *total, float(len(hypothesis)), float(len(reference))]
+
+
 def _bleu_counts(metric: Any, hypothesis: str, references: Sequence[str]) -> list[float]:
     found = metric.sentence_score(hypothesis, list(references))
     return [*found.counts, *found.totals, found.sys_len, found.ref_len]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nextword.core.errors import DataError, MissingPart
-from nextword.evaluation.pairs.bleu import bleu_of, choose_splitter, chrf_of, overlap
+from nextword.evaluation.pairs.bleu import bleu_of, choose_splitter, chrf_of, counts_of_words, overlap
 
 sacrebleu = pytest.importorskip("sacrebleu")
 
@@ -83,3 +83,10 @@ def test_counts_are_arrays_of_one_row_a_sentence():
     found = overlap(WRITTEN, RIGHT)
     assert (found.bleu_N10.shape, found.chrf_N18.shape) == ((4, 10), (4, 18))
     assert np.all(found.bleu_N10[:, :4] <= found.bleu_N10[:, 4:8])
+
+
+def test_words_that_are_split_already_have_the_same_bleu():
+    both = zip(WRITTEN, RIGHT, strict=True)
+    counts = [counts_of_words(text.split(), each[0].split()) for text, each in both]
+    expected = sacrebleu.metrics.BLEU(tokenize="none").corpus_score(WRITTEN, [[each[0] for each in RIGHT]])
+    assert bleu_of(np.array(counts).sum(axis=0, keepdims=True))[0] == pytest.approx(expected.score)
