@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from nextword.blocks.cost import Cost
 from nextword.blocks.losses import linear_cross_entropy, linear_log_probs
 from nextword.blocks.roles import Role, Roles
 
@@ -29,6 +30,21 @@ def cutoffs_of(vocab_size: int) -> tuple[int, ...]:
     """Return the ranks at which the clusters begin."""
     first = max(1, vocab_size // SHARES[0])
     return first, max(first + 1, vocab_size // SHARES[1])
+
+
+def narrower(width: int, cluster: int) -> int:
+    """Return the dimensions of a cluster; those of the first are all."""
+    return min(width, max(NARROWEST, width // NARROWER**cluster))
+
+
+def ranked(counts_V: Tensor, forbidden: tuple[int, ...]) -> Tensor:
+    """Return the rank of every token: most frequent first, ties by id, forbidden ones last."""
+    counts_V = counts_V.clone()
+    counts_V[list(forbidden)] = -1.0
+    order_V = torch.argsort(counts_V, descending=True, stable=True)
+    rank_V = torch.empty_like(order_V)
+    rank_V[order_V] = torch.arange(len(order_V))
+    return rank_V
 
 
 class _ByRank(torch.autograd.Function):
@@ -61,6 +77,15 @@ class Words(Protocol):
         ...
 
 
+@runtime_checkable
+class Ordered(Protocol):
+    """Vectors that are in order of rank themselves: those of an adaptive input."""
+
+    def prepare(self, counts_V: Tensor, forbidden: tuple[int, ...] = ()) -> None:
+        """Order the tokens by frequency."""
+        ...
+
+
 class OwnWords(nn.Module):
     """Vectors of their own: as wide as the features for frequent tokens, narrower for rare ones: U P x."""
 
@@ -73,7 +98,7 @@ class OwnWords(nn.Module):
         self.weights = nn.ParameterList()
         nn.init.uniform_(self.frequent_VD, -0.1, 0.1)
         for i, words in enumerate(sizes[1:], start=1):
-            inner = min(width, max(NARROWEST, width // NARROWER**i))
+            inner = narrower(width, i)
             self.projects.append(nn.Parameter(torch.empty(inner, width)))
             self.weights.append(nn.Parameter(torch.empty(words, inner)))
             nn.init.uniform_(self.projects[-1], -(width**-0.5), width**-0.5)
@@ -117,6 +142,8 @@ class AdaptiveHead(nn.Module):
     """
 
     roles: ClassVar[Roles] = {"cluster_CD": Role.HEAD, "bias_V": Role.BIAS, "tail_bias_V": Role.BIAS}
+    bias_V: Tensor
+    no_bias_V: Tensor
     rank_V: Tensor
     order_V: Tensor  # the tokens by rank: the inverse of rank_V
     closed_V: Tensor
@@ -128,6 +155,7 @@ class AdaptiveHead(nn.Module):
         forbidden: tuple[int, ...] = (),
         embedding_VE: nn.Parameter | None = None,
         cutoffs: tuple[int, ...] | None = None,
+        words: nn.Module | None = None,
     ) -> None:
         super().__init__()
         self.vocab_size, self.forbidden = vocab_size, forbidden
@@ -136,31 +164,56 @@ class AdaptiveHead(nn.Module):
         sizes = [end - begin for begin, end in pairwise(edges)]
         assert embedding_VE is None or embedding_VE.shape[1] == width
         assert sizes[-1] > len(forbidden)
-        self.words = OwnWords(width, sizes) if embedding_VE is None else TiedWords(embedding_VE, sizes)
+        own = OwnWords(width, sizes) if embedding_VE is None else TiedWords(embedding_VE, sizes)
+        self.words = own if words is None else words
         self.cluster_CD = nn.Parameter(torch.zeros(len(self.cutoffs), width))
-        self.bias_V = nn.Parameter(torch.zeros(sizes[0] + len(self.cutoffs)))
-        self.tail_bias_V = nn.ParameterList(nn.Parameter(torch.zeros(words)) for words in sizes[1:])
+        self._make_biases(sizes, has_own=words is None)
         closed_V = torch.zeros(sizes[-1])
         closed_V[sizes[-1] - len(forbidden) :] = -torch.inf
         self.register_buffer("closed_V", closed_V, persistent=False)
-        self.register_buffer("rank_V", self._ranked(torch.zeros(vocab_size)))
+        self.register_buffer("rank_V", ranked(torch.zeros(vocab_size), forbidden))
         self.register_buffer("order_V", torch.argsort(self.rank_V))
+
+    def _make_biases(self, sizes: Sequence[int], has_own: bool) -> None:
+        """Make the biases; clusters that are shared with an adaptive input have none, as in the paper."""
+        first = torch.zeros(sizes[0] + len(self.cutoffs))
+        if has_own:
+            self.bias_V = nn.Parameter(first)
+            self.tail_bias_V = nn.ParameterList(nn.Parameter(torch.zeros(words)) for words in sizes[1:])
+        else:
+            self.register_buffer("bias_V", first, persistent=False)
+            self.register_buffer("no_bias_V", torch.zeros(sum(sizes[1:])), persistent=False)
+        self.tail_sizes = list(sizes[1:])
 
     def prepare(self, counts_V: Tensor) -> None:
         """Order the tokens by frequency and initialize the biases with the frequencies of the text."""
         device = self.rank_V.device
         counts_V = counts_V.to("cpu", torch.float64) + 0.5
         counts_V[list(self.forbidden)] = 0.0
-        rank_V = self._ranked(counts_V)
+        rank_V = ranked(counts_V, self.forbidden)
         order_V = torch.argsort(rank_V)
         parts = counts_V[order_V].tensor_split(self.cutoffs)
         sums = torch.stack([part.sum() for part in parts[1:]])
+        if isinstance(self.words, Ordered):
+            self.words.prepare(counts_V, self.forbidden)
         with torch.no_grad():
             self.rank_V.copy_(rank_V)
             self.order_V.copy_(order_V)
+            if not self.has_biases:
+                return
             self.bias_V.copy_(_log_shares(torch.cat([parts[0], sums])).to(device))
             for bias_V, part in zip(self.tail_bias_V, parts[1:], strict=True):
                 bias_V.copy_(_log_shares(part).to(device))
+
+    @classmethod
+    def cost(cls, width: int, vocab_size: int, tokens: int, tied: bool, settings: Any = None) -> Cost:
+        """Count vectors, clusters and biases; a quarter of the tokens is taken to be rare."""
+        first, second = cutoffs_of(vocab_size)
+        sizes = [first, second - first, vocab_size - second]
+        own = [n * width if tied or not i else narrower(width, i) * (n + width) for i, n in enumerate(sizes)]
+        clusters = 2 * width
+        learned = clusters + vocab_size + 2 + (0 if tied else sum(own))
+        return Cost(learned, tokens * (own[0] + clusters) + tokens // 4 * sum(own[1:]))
 
     def log_probs(self, features_BD: Tensor) -> Tensor:
         """Return log p of every token: log p(cluster) + log p(token | cluster)."""
@@ -196,12 +249,17 @@ class AdaptiveHead(nn.Module):
         return loss
 
     @property
+    def has_biases(self) -> bool:
+        """Tell whether there are learned biases."""
+        return isinstance(self.bias_V, nn.Parameter)
+
+    @property
     def _words(self) -> Words:
         return cast(Words, self.words)
 
     def _tail_biases(self) -> list[Tensor]:
         """Return the biases of each cluster; a token that never occurs has -inf."""
-        *most, last_V = self.tail_bias_V
+        *most, last_V = self.tail_bias_V if self.has_biases else torch.split(self.no_bias_V, self.tail_sizes)
         return [*most, last_V + self.closed_V]
 
     def _inside(self, tails: list[Layer], i: int, features_MD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -226,15 +284,6 @@ class AdaptiveHead(nn.Module):
             rows_M = (cluster_N == i + 1).nonzero()[:, 0]
             if len(rows_M):
                 yield rows_M, i, rank_N[rows_M] - begin
-
-    def _ranked(self, counts_V: Tensor) -> Tensor:
-        """Return the rank of every token: most frequent first, ties by id, forbidden ones last."""
-        counts_V = counts_V.clone()
-        counts_V[list(self.forbidden)] = -1.0
-        order_V = torch.argsort(counts_V, descending=True, stable=True)
-        rank_V = torch.empty_like(order_V)
-        rank_V[order_V] = torch.arange(len(order_V))
-        return rank_V
 
 
 def _log_shares(counts_V: Tensor) -> Tensor:

@@ -107,6 +107,11 @@ class Heads(nn.Module):
             q_BNTK, keys_BNSK, values_BNSK, mask, is_causal=is_causal, scale=self.scale, enable_gqa=is_shared
         )
 
+    def spread(self, shared_BMSK: Tensor) -> Tensor:
+        """Repeat heads of keys or values for all heads of queries that they serve."""
+        each = self.heads // self.kv_heads
+        return shared_BMSK if each == 1 else shared_BMSK.repeat_interleave(each, dim=1)
+
     def leave(self, mixed_BNTK: Tensor) -> Tensor:
         """Concatenate all heads and apply the output matrix."""
         y_BTD: Tensor = self.out(mixed_BNTK.transpose(1, 2).flatten(2))
@@ -154,10 +159,9 @@ class Attention(Heads):
     def explain(self, x_BTD: Tensor, reading: Reading) -> tuple[Tensor, Tensor]:
         """Return ``weights_BNTS`` without a past, and their output: the plain equivalent of `forward`."""
         q_BNTK, k_BNTK, v_BNTK = self._project(x_BTD, reading)
-        shared = self.heads // self.kv_heads
-        k_BNTK, v_BNTK = (part.repeat_interleave(shared, dim=1) for part in (k_BNTK, v_BNTK))
+        k_BNTK, v_BNTK = self.spread(k_BNTK), self.spread(v_BNTK)
         scores_BNTS = q_BNTK @ k_BNTK.transpose(-2, -1) * self.scale
-        bias, seen = self.position[0].bias(reading.places, reading.keys), self._seen(reading)
+        bias, seen = self.position[0].bias(reading.places, reading.keys), seen_keys(self.causal, reading)
         scores_BNTS = scores_BNTS if bias is None else scores_BNTS + bias
         scores_BNTS = scores_BNTS if seen is None else scores_BNTS.masked_fill(~seen, -torch.inf)
         weights_BNTS = scores_BNTS.softmax(dim=-1)
@@ -170,21 +174,22 @@ class Attention(Heads):
         qk_BNTK = self.position[0].turn(self.norm(qk_BTNK), reading.places).transpose(1, 2)
         return qk_BNTK[:, : self.heads], qk_BNTK[:, self.heads :], v_BTNK.transpose(1, 2)
 
-    def _seen(self, reading: Reading) -> Tensor | None:
-        """Return True where a token sees a key; None: everywhere."""
-        return reading.seen() if self.causal else reading.filled()
-
     def _mask(self, reading: Reading, skip: int) -> tuple[Tensor | None, bool]:
         """Return what is added to the scores or which keys are seen, and whether the mask is causal."""
         bias = self.position[0].bias(reading.places, reading.keys)
         if bias is not None:
-            seen = self._seen(reading)
+            seen = seen_keys(self.causal, reading)
             return (bias if seen is None else bias.masked_fill(~seen, -torch.inf))[..., skip:, :], False
         if not self.causal:
             return reading.filled(), False
         if skip:
             return reading.seen()[..., skip:, :], False
         return reading.mask, reading.is_causal
+
+
+def seen_keys(causal: bool, reading: Reading) -> Tensor | None:
+    """Return True where a token sees a key; None: everywhere."""
+    return reading.seen() if causal else reading.filled()
 
 
 def matrices(shape: Shape, load: Load) -> Cost:

@@ -169,14 +169,23 @@ class Chain(Layer):
 
     def __init__(self, shape: Shape, position: NoPosition) -> None:
         super().__init__()
-        self.index, self.order = shape.index, shape.order
+        self.index, self.order = shape.index, self.order_of(shape)
         place = find("norm_place", shape.norm_place)
         self.names = [_numbered(self.order, at) for at in range(len(self.order))]
         for name in self.names:
             self.add_module(f"around_{name}", place(shape))
         for name, letter in zip(self.names, self.order, strict=True):
-            self.add_module(name, make_part(letter, shape, position))
+            self.add_module(name, self.make(letter, shape, position))
         self.last = max((at for at, letter in enumerate(self.order) if letter == "A"), default=-1)
+
+    @staticmethod
+    def order_of(shape: Shape) -> str:
+        """Return the letters of the parts."""
+        return shape.order
+
+    def make(self, letter: str, shape: Shape, position: NoPosition) -> nn.Module:
+        """Return the part that a letter stands for."""
+        return make_part(letter, shape, position)
 
     def start(self, batch: int, source: Memory | None = None) -> State:
         """Return the states of the parts before any token."""
@@ -213,7 +222,7 @@ class Chain(Layer):
     @classmethod
     def cost(cls, shape: Shape, load: Load) -> Cost:
         """Count the parts and what is around them."""
-        return sum_parts(shape, load, shape.order)
+        return sum_parts(shape, load, cls.order_of(shape))
 
     def _around(self, at: int) -> Any:
         return getattr(self, f"around_{self.names[at]}")

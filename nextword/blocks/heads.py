@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor, nn
 
+from nextword.blocks.cost import Cost, linear
 from nextword.blocks.losses import linear_cross_entropy, linear_log_probs
+from nextword.blocks.recompute import recomputed
 from nextword.blocks.roles import Role, Roles
 from nextword.core import catalog
+from nextword.core.settings import Settings
 
 _ROWS = 256  # rows of logits that are held at once to measure the removed mass
 
@@ -22,18 +26,24 @@ def make_head(
     width: int,
     vocab_size: int,
     forbidden: tuple[int, ...],
-    embedding_VE: nn.Parameter | None = None,
+    tied: nn.Module | nn.Parameter | None = None,
     bias: bool = True,
     mask: bool = True,
+    options: Sequence[Settings] = (),
 ) -> nn.Module:
-    """Make the head of this name; ``forbidden`` tokens have probability 0; ``embedding_VE``: tied weights.
+    """Make the head of this name; ``forbidden`` tokens have probability 0; ``tied``: the input embedding.
 
     A tied embedding may have more rows than there are tokens; those after them are ignored. ``bias`` and
-    ``mask`` concern a `SoftmaxHead`; other heads are made in one way.
+    ``mask`` concern a `SoftmaxHead`; a head that has ``options`` is given its own of these settings.
     """
     kind = catalog.find("head", name)
-    options = {"bias": bias, "mask": mask} if issubclass(kind, SoftmaxHead) else {}
-    head: nn.Module = kind(width, vocab_size, forbidden, embedding_VE, **options)
+    more: dict[str, Any] = {"bias": bias, "mask": mask} if issubclass(kind, SoftmaxHead) else {}
+    if (own := getattr(kind, "options", None)) is not None:
+        more["settings"] = next((each for each in options if isinstance(each, own)), own())
+    if isinstance(tied, nn.Module):
+        head: nn.Module = cast(Any, tied).tie(kind, vocab_size, forbidden, more)
+    else:
+        head = kind(width, vocab_size, forbidden, tied, **more)
     return head
 
 
@@ -77,6 +87,12 @@ class SoftmaxHead(nn.Module):
         in_loss_V = closed_V.clone() if mask else torch.zeros(vocab_size)
         self.register_buffer("closed_in_loss_V", in_loss_V, persistent=False)
 
+    @classmethod
+    def cost(cls, width: int, vocab_size: int, tokens: int, tied: bool, settings: Any = None) -> Cost:
+        """Count the matrix, unless it is shared with the embedding, and its product; b is left out."""
+        own = linear(width, vocab_size, tokens)
+        return Cost(0, own.products) if tied else own
+
     def prepare(self, counts_V: Tensor) -> None:
         """Set b = log p(token): before training, tokens are as likely as in the text [Karpathy 2019]."""
         if not isinstance(self.bias_V, nn.Parameter):
@@ -117,3 +133,113 @@ class SoftmaxHead(nn.Module):
             logits_NV = torch.addmm(self.bias_V, part_ND, weight_VD.T).float()
             masses.append(torch.softmax(logits_NV, dim=-1)[:, is_forbidden_V].sum(dim=-1))
         return torch.cat(masses)
+
+
+class ProjectedHead(nn.Module):
+    """A head behind a matrix that makes features narrower: that of a factorized embedding, in reverse."""
+
+    def __init__(self, head: nn.Module, project_MD: nn.Parameter) -> None:
+        super().__init__()
+        self.head, self.project_MD = head, project_MD
+        self.vocab_size: int = cast(Any, head).vocab_size
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what else the head has, such as the share of tokens that are left out."""
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("head"), name)
+
+    def prepare(self, counts_V: Tensor) -> None:
+        """Prepare the head."""
+        self._head.prepare(counts_V)
+
+    def log_probs(self, features_BD: Tensor) -> Tensor:
+        """Project, then ask the head."""
+        found: Tensor = self._head.log_probs(self._narrow(features_BD))
+        return found
+
+    def score(self, features_ND: Tensor, ids_N: Tensor) -> Tensor:
+        """Project, then ask the head."""
+        found: Tensor = self._head.score(self._narrow(features_ND), ids_N)
+        return found
+
+    def loss(self, features_ND: Tensor, targets_N: Tensor, smoothing: float = 0.0) -> Tensor:
+        """Project, then ask the head."""
+        found: Tensor = self._head.loss(self._narrow(features_ND), targets_N, smoothing)
+        return found
+
+    def removed_mass(self, features_ND: Tensor) -> Tensor:
+        """Project, then ask the head."""
+        found: Tensor = self._head.removed_mass(self._narrow(features_ND))
+        return found
+
+    def _narrow(self, features_ND: Tensor) -> Tensor:
+        return nn.functional.linear(features_ND, self.project_MD)
+
+    @property
+    def _head(self) -> Any:
+        return self.head
+
+
+class LogitsHead(nn.Module):
+    """What heads share that compute log-probabilities in a way of their own: a few rows at a time.
+
+    A subclass has `log_probs`; training computes its rows a second time for the gradient, so that they are
+    not all held at once.
+    """
+
+    roles: ClassVar[Roles] = {"bias_V": Role.BIAS}
+    bias_V: Tensor
+    closed_V: Tensor
+    rows: ClassVar[int] = 512  # rows that are computed at once
+
+    def __init__(self, vocab_size: int, forbidden: tuple[int, ...], bias: bool) -> None:
+        super().__init__()
+        self.vocab_size = vocab_size
+        if bias:
+            self.bias_V = nn.Parameter(torch.zeros(vocab_size))
+        else:
+            self.register_buffer("bias_V", torch.zeros(vocab_size), persistent=False)
+        closed_V = torch.zeros(vocab_size)
+        closed_V[list(forbidden)] = -torch.inf
+        self.register_buffer("closed_V", closed_V, persistent=False)
+
+    def prepare(self, counts_V: Tensor) -> None:
+        """Set b = log p(token), where there is one."""
+        if isinstance(self.bias_V, nn.Parameter):
+            counts_V = counts_V.to(torch.float64).cpu() + 0.5
+            with torch.no_grad():
+                self.bias_V.copy_(torch.log(counts_V / counts_V.sum()))
+
+    def log_probs(self, features_BD: Tensor) -> Tensor:
+        """Return log p of every token."""
+        raise NotImplementedError
+
+    def score(self, features_ND: Tensor, ids_N: Tensor) -> Tensor:
+        """Return log p of these tokens, a few rows at a time."""
+        parts = zip(torch.split(features_ND, self.rows), torch.split(ids_N, self.rows), strict=True)
+        found = [self.log_probs(x_ND).gather(1, ids[:, None])[:, 0] for x_ND, ids in parts]
+        return torch.cat(found) if found else features_ND.new_zeros(0)
+
+    def loss(self, features_ND: Tensor, targets_N: Tensor, smoothing: float = 0.0) -> Tensor:
+        """Compute Σ -log p(target)."""
+
+        def nats(x_ND: Tensor, targets: Tensor) -> Tensor:
+            logp_NV = self.log_probs(x_ND)
+            loss_N = -logp_NV.gather(1, targets[:, None])[:, 0]
+            if smoothing:
+                even_N = -logp_NV[:, torch.isfinite(self.closed_V)].mean(dim=-1)
+                loss_N = (1 - smoothing) * loss_N + smoothing * even_N
+            return loss_N.sum()
+
+        total = features_ND.new_zeros(())
+        own = [weight for weight in self.parameters() if weight.requires_grad]
+        parts = zip(torch.split(features_ND, self.rows), torch.split(targets_N, self.rows), strict=True)
+        for x_ND, targets in parts:
+            total = total + recomputed(_bound(nats, targets), x_ND, own)
+        return total
+
+
+def _bound(nats: Callable[[Tensor, Tensor], Tensor], targets_N: Tensor) -> Callable[[Tensor], Tensor]:
+    return lambda x_ND: nats(x_ND, targets_N)

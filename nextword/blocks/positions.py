@@ -36,6 +36,11 @@ class NoPosition(nn.Module):
         """Count what one attention of its own adds."""
         return Cost()
 
+    @classmethod
+    def heads_cost(cls, shape: Shape) -> Cost:
+        """Count what another number of heads adds to a stack."""
+        return Cost()
+
     def of_layer(self, shape: Shape) -> NoPosition:
         """Return the part that one attention uses: this one, or one with weights of its own."""
         return self
@@ -60,9 +65,7 @@ class Sinusoidal(NoPosition):
 
     def __init__(self, shape: Shape) -> None:
         super().__init__(shape)
-        angles_WJ = _angles(shape.context, -(-shape.width // 2), shape.base)
-        waves_WD = torch.stack([angles_WJ.sin(), angles_WJ.cos()], dim=-1).flatten(1)[:, : shape.width]
-        self.register_buffer("table_WD", waves_WD.float(), persistent=False)
+        self.register_buffer("table_WD", waves(shape.context, shape.width, shape.base), persistent=False)
 
     def embed(self, x_BTD: Tensor, places: Places) -> Tensor:
         """Add the wave of each position."""
@@ -125,6 +128,12 @@ class ALiBi(NoPosition):
         S = torch.arange(keys, device=self.slopes_N11.device)
         queries = torch.arange(places.start, places.stop) if isinstance(places, slice) else places[:, None]
         return self.slopes_N11 * -(S - queries.to(S.device)[..., None]).abs()
+
+
+def waves(count: int, width: int, base: float = 1e4) -> Tensor:
+    """Return ``waves_WD``: sin(p ω) and cos(p ω) in turn, for all positions p."""
+    angles_WJ = _angles(count, -(-width // 2), base)
+    return torch.stack([angles_WJ.sin(), angles_WJ.cos()], dim=-1).flatten(1)[:, :width].float()
 
 
 def _angles(context: int, pairs: int, base: float) -> Tensor:

@@ -63,6 +63,11 @@ class Buckets(NoPosition):
         """Count the table."""
         return weights(shape.heads * shape.of(BucketSettings).count)
 
+    @classmethod
+    def heads_cost(cls, shape: Shape) -> Cost:
+        """Count another table."""
+        return cls.cost(shape)
+
     def of_layer(self, shape: Shape) -> NoPosition:
         """Return the table of this number of heads."""
         if shape.heads == len(self.table_NX):

@@ -150,10 +150,12 @@ SLOTS: dict[str, dict[str, str]] = {
         "tanh": "nextword.blocks.activations:tanh",
         "identity": "nextword.blocks.activations:identity",
     },
-    # Tokens as vectors: classes of (vocab_size, width, extra), with the `weight_VE` that a head may share.
+    # Tokens as vectors: classes of (vocab_size, width, extra); `tie` makes a head that shares them.
     "embedding": {
         "table": "nextword.blocks.embeddings:Embedding",
         "scaled": "nextword.blocks.embeddings:ScaledEmbedding",
+        "factorized": "nextword.blocks.embeddings:Factorized",
+        "adaptive": "nextword.blocks.clusters:ClusterEmbedding",
     },
     # Memories beside a model: objects with the protocol of `mixtures.memory.Kind`.
     "memory": {
@@ -205,6 +207,7 @@ SLOTS: dict[str, dict[str, str]] = {
     "head": {
         "softmax": "nextword.blocks.heads:SoftmaxHead",
         "adaptive": "nextword.blocks.adaptive:AdaptiveHead",
+        "softmaxes": "nextword.blocks.softmaxes:Softmaxes",
     },
     # Parts of a Transformer, made from a `blocks.shape.Shape`; see `models.build`.
     "position": {
@@ -251,6 +254,9 @@ SLOTS: dict[str, dict[str, str]] = {
         "swiglu": "nextword.blocks.feedforward:SwiGLU",
         "liglu": "nextword.blocks.feedforward:LiGLU",
         "fixup": "nextword.blocks.feedforward:Fixup",
+        "experts": "nextword.blocks.experts:Experts",
+        "switch": "nextword.blocks.experts:Switch",
+        "memory": "nextword.blocks.memory:ProductKeyMemory",
     },
     # What the scores of attention are multiplied by: functions of the size of a head.
     "scale": {
@@ -260,6 +266,15 @@ SLOTS: dict[str, dict[str, str]] = {
     },
     "mixer": {
         "attention": "nextword.blocks.attention:Attention",
+        "lightconv": "nextword.blocks.convolution:LightConvolution",
+        "dynamicconv": "nextword.blocks.convolution:DynamicConvolution",
+        "synthesizer-dense": "nextword.blocks.synthesizer:Dense",
+        "synthesizer-dense-plus": "nextword.blocks.synthesizer:DensePlus",
+        "synthesizer-dense-plus-alpha": "nextword.blocks.synthesizer:DensePlusAlpha",
+        "synthesizer-factorized": "nextword.blocks.synthesizer:Factorized",
+        "synthesizer-random": "nextword.blocks.synthesizer:Random",
+        "synthesizer-random-plus": "nextword.blocks.synthesizer:RandomPlus",
+        "synthesizer-random-plus-alpha": "nextword.blocks.synthesizer:RandomPlusAlpha",
     },
     # What a decoder looks at its source by.
     "cross": {
@@ -278,11 +293,14 @@ SLOTS: dict[str, dict[str, str]] = {
     },
     "block": {
         "serial": "nextword.blocks.block:Block",
+        "weighted": "nextword.blocks.weighted:Weighted",
+        "evolved": "nextword.blocks.evolved:Evolved",
     },
     # Which layers there are and how often each is applied: a `blocks.stack.Stack`.
     "stack": {
         "plain": "nextword.blocks.stack:Stack",
         "shared": "nextword.blocks.stack:SharedStack",
+        "universal": "nextword.blocks.universal:Universal",
     },
     "init": {
         "zero": "nextword.blocks.weights:zero",

@@ -24,7 +24,7 @@ from nextword.data.corpora import DEFAULT
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.models.distributions import as_numpy
-from nextword.models.network import Head, Network, NeuralLanguageModel
+from nextword.models.network import Network, NeuralLanguageModel
 from nextword.models.randomness import INITIAL, seeded
 from nextword.models.training import NeuralTrainSettings
 from nextword.runs.settings import RunSettings, plan
@@ -69,7 +69,7 @@ def build(settings: RunSettings, vocab_size: int, counts_V: Ints | None = None) 
     with seeded(torch.device("cpu"), settings.train.seed, INITIAL):
         network: Network = family.build(settings.model, vocab_size, True)
     if counts_V is not None:
-        cast(Head, network.head).prepare(torch.from_numpy(counts_V))
+        network.prepare(torch.from_numpy(counts_V))
     return network
 
 

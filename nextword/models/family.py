@@ -7,18 +7,22 @@ format safetensors, with each tensor once, never a pickle.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from nextword.blocks.clusters import ClusterSettings
+from nextword.blocks.embeddings import FactorSettings
+from nextword.blocks.softmaxes import SoftmaxesSettings
 from nextword.core.contracts import LanguageModel, Tokenizer
 from nextword.core.errors import DamagedError
 from nextword.core.settings import Settings, Slot
+from nextword.models.build import check_options, used_groups
 from nextword.models.ladders import ladder
 from nextword.models.network import Network, NeuralLanguageModel
 from nextword.models.training import NeuralTrainSettings
@@ -37,6 +41,18 @@ class NeuralSettings(Settings):
     embedding_kind: Slot["embedding"] = Field("table", description="tokens as vectors: slot embedding")
     tied: bool = Field(True, description="input and output share one embedding matrix")
     dropout: float = Field(0.0, ge=0, lt=1, description="share of the features dropped between layers")
+    factors: FactorSettings = Field(FactorSettings(), description="factorized embeddings")
+    clusters: ClusterSettings = Field(ClusterSettings(), description="adaptive input embeddings")
+    softmaxes: SoftmaxesSettings = Field(SoftmaxesSettings(), description="a mixture of softmaxes")
+
+    @model_validator(mode="after")
+    def _used(self) -> NeuralSettings:
+        check_options(self)
+        return self
+
+    def idle_groups(self) -> Collection[str]:
+        """Return the options of parts that are not chosen."""
+        return {name for name, value in self if isinstance(value, Settings)} - used_groups(self)
 
 
 class ScaledSettings(NeuralSettings):

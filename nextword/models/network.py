@@ -92,6 +92,13 @@ class Network(nn.Module):
         """
         return None
 
+    def prepare(self, counts_V: Tensor) -> None:
+        """Use the counts of the tokens before training: in the head, and in an embedding that needs them."""
+        parts: list[Any] = [getattr(self, "embedding", None), self.head]
+        for part in parts:
+            if hasattr(part, "prepare"):
+                part.prepare(counts_V)
+
     def ready(self) -> None:
         """Prepare for reading token by token, where the weights are fixed: their layout may change."""
 

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
 
+from nextword.blocks.convolution import ConvolutionSettings
+from nextword.blocks.experts import ExpertSettings
+from nextword.blocks.memory import MemorySettings
 from nextword.blocks.relative import BucketSettings
+from nextword.blocks.synthesizer import SynthesizerSettings
+from nextword.blocks.universal import RecurrenceSettings
 from nextword.core import catalog
 from nextword.core.settings import Settings, Slot
 from nextword.models.build import DIFFER, shape_of, used_groups
@@ -71,6 +77,15 @@ class PartSettings(Settings):
         "same", description="biases in the matrices of attention; same: as bias"
     )
     buckets: BucketSettings = Field(BucketSettings(), description="positions t5 and t5-layers")
+    convolution: ConvolutionSettings = Field(
+        ConvolutionSettings(), description="mixers lightconv, dynamicconv"
+    )
+    synthesizer: SynthesizerSettings = Field(
+        SynthesizerSettings(), description="the mixer synthesizer-factorized"
+    )
+    experts: ExpertSettings = Field(ExpertSettings(), description="feed-forward parts experts and switch")
+    memory: MemorySettings = Field(MemorySettings(), description="the feed-forward part memory")
+    recurrence: RecurrenceSettings = Field(RecurrenceSettings(), description="the stack universal")
 
     @model_validator(mode="after")
     def _works_together(self) -> PartSettings:
@@ -107,6 +122,7 @@ class PartSettings(Settings):
 _EXCEPTION = re.compile(r"\s*(?:every\s+(\d+)|(\d+)(?:\s*-\s*(\d+))?)\s*:\s*(\S.*)")
 
 
+@cache
 def parse_exception(text: str) -> Exceptional:
     """Parse ``LAYERS: setting=value …``; layers are ``every N``, ``N`` or ``N-M``, from 1."""
     found = _EXCEPTION.fullmatch(text)

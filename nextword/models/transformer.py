@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from nextword.blocks.cache import KeysValues, Reading
 from nextword.blocks.cross import SourceKeys
+from nextword.blocks.embeddings import make_embedding
 from nextword.blocks.heads import make_head
 from nextword.blocks.layout import lay_out
 from nextword.blocks.shape import Shape
@@ -42,6 +43,9 @@ class TransformerSettings(PartSettings, NeuralSettings):
     mask_impossible: bool = Field(
         False,
         description="softmax head: leave START and UNKNOWN out in training, as always when a run is used",
+    )
+    output_scale: float = Field(
+        1.0, ge=0, description="what features are multiplied by before the head; 0: hidden^-0.5"
     )
     earlier: ClassVar[Mapping[str, Any]] = {"head_bias": True, "mask_impossible": True}
 
@@ -75,15 +79,16 @@ class TransformerNetwork(Network):
         shape = shape_of(settings) if shape is None else shape
         self.vocab_size, self.width, self.context = vocab_size, shape.width, shape.context
         self.window, self.keep, self.carries = shape.context, keep_of(settings), settings.carry
-        self.embedding = find("embedding", settings.embedding_kind)(vocab_size, shape.width)
+        self.embedding = make_embedding(settings.embedding_kind, vocab_size, shape.width, shape.options)
         self.position = find("position", settings.position)(shape)
         self.drop = nn.Dropout(shape.dropout) if shape.dropout else None
         self.stack: Stack = find("stack", shape.stack)(shape, self.position)
-        tied_VE = self.embedding.weight_VE if settings.tied else None
+        tied = self.embedding if settings.tied else None
         self.head = make_head(
-            settings.head, shape.width, vocab_size, never_next(closed), tied_VE,
-            settings.head_bias, settings.mask_impossible,
+            settings.head, shape.width, vocab_size, never_next(closed), tied,
+            settings.head_bias, settings.mask_impossible, shape.options,
         )  # fmt: skip
+        self.output_scale = settings.output_scale or shape.width**-0.5
         find("init", settings.init)(self)
 
     def ready(self) -> None:
@@ -156,6 +161,8 @@ class TransformerNetwork(Network):
         is_newest = _may_write(state)
         reading = Reading(before, lengths, longest, self.window, self.device, is_newest)
         features_BTD, layers = self.stack(self._embed(ids_BT, reading), state.layers, reading, skip)
+        if self.output_scale != 1.0:
+            features_BTD = features_BTD * self.output_scale
         if longest < T:
             features_BTD = nn.functional.pad(features_BTD, (0, 0, 0, T - longest))
         ids_BS = reading.append(state.ids_BS[:, None, :, None], ids_BT[:, None, :, None])[:, 0, :, 0]

@@ -13,11 +13,13 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from nextword.blocks.dropout import Dropout
+from nextword.blocks.embeddings import make_embedding
 from nextword.blocks.heads import make_head
 from nextword.blocks.states import State
 from nextword.core.catalog import find
 from nextword.core.contracts import START, never_next, refuse_source
 from nextword.core.settings import Slot
+from nextword.models.build import options_of
 from nextword.models.family import NeuralFamily, ScaledSettings
 from nextword.models.network import Network
 
@@ -42,7 +44,9 @@ class WindowNetwork(Network):
         self.vocab_size, self.context, self.carries = vocab_size, settings.context, settings.carry
         self.nothing = vocab_size
         self.scale_words, self.scale_features = settings.scales(settings.embedding)
-        self.embedding = find("embedding", settings.embedding_kind)(vocab_size, settings.embedding, extra=1)
+        self.embedding = make_embedding(
+            settings.embedding_kind, vocab_size, settings.embedding, options_of(settings), extra=1
+        )
         words = settings.context * settings.embedding
         self.words_to_hidden = nn.Linear(words, settings.hidden)
         self.activation = find("activation", settings.activation)
@@ -54,8 +58,10 @@ class WindowNetwork(Network):
         fits = not settings.tied or width == settings.embedding
         self.fit: nn.Module = nn.Identity() if fits else nn.Linear(width, settings.embedding, bias=False)
         self.width = width if fits else settings.embedding
-        tied_VE = self.embedding.weight_VE if settings.tied else None
-        self.head = make_head(settings.head, self.width, vocab_size, never_next(closed), tied_VE)
+        tied, options = self.embedding if settings.tied else None, options_of(settings)
+        self.head = make_head(
+            settings.head, self.width, vocab_size, never_next(closed), tied, options=options
+        )
 
     def start(self, batch: int, source: Any = None) -> State:
         """Return windows that hold nothing."""

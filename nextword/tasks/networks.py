@@ -21,7 +21,7 @@ from nextword.core.task import Batches, Measurement, Ranks
 from nextword.data.batches.batch import Columns, Ids, Kind, Stream, check_length, choose_kind, make_batches
 from nextword.data.encode import hash_ids
 from nextword.models.family import NeuralSettings
-from nextword.models.network import Head, MassRemover, Network, NeuralLanguageModel, is_recurrent
+from nextword.models.network import MassRemover, Network, NeuralLanguageModel, is_recurrent
 from nextword.models.randomness import INITIAL, seeded
 from nextword.models.training import NeuralTrainSettings
 from nextword.models.warm_start import start_from
@@ -42,7 +42,7 @@ def first_weights(settings: RunSettings, prepared: PreparedText) -> Network:
     tokenizer, train = prepared.vocabulary, cast(NeuralTrainSettings, settings.train)
     counts = prepared.counts if train.unigram else np.ones(tokenizer.vocab_size, np.int64)
     network = _build(settings, tokenizer.vocab_size, tokenizer.closed)
-    cast(Head, network.head).prepare(torch.from_numpy(counts))
+    network.prepare(torch.from_numpy(counts))
     return network
 
 

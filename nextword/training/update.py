@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -40,6 +40,15 @@ class Learned(NamedTuple):
     def is_finite(self) -> bool:
         """Return whether loss and gradient are finite, so that the update was made."""
         return math.isfinite(self.loss) and math.isfinite(self.norm)
+
+
+@runtime_checkable
+class Settling(Protocol):
+    """A part whose weights have a condition, which an update may break."""
+
+    def settle(self) -> None:
+        """Make it hold again."""
+        ...
 
 
 class Summed(NamedTuple):
@@ -80,6 +89,7 @@ class Learner:
         learned = Learned(loss, norm, rate, tokens, parts)
         if learned.is_finite:
             state.optimizer.step(rate)
+            settle(network)
             state.step += 1
             state.tokens += tokens
             if state.ema is not None:
@@ -117,6 +127,13 @@ class Learner:
                 parts[name] = parts.get(name, 0.0) + value.detach()
         state.carried = after if carries else None
         return Summed(total, parts)
+
+
+def settle(network: nn.Module) -> None:
+    """Let parts put their weights back where they belong: those of branches sum to 1, for instance."""
+    for part in network.modules():
+        if isinstance(part, Settling):
+            part.settle()
 
 
 @torch.no_grad()
