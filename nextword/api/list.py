@@ -19,6 +19,8 @@ def slots() -> list[dict[str, Any]]:
 
 def names(slot: str) -> list[dict[str, Any]]:
     """List every name of a slot with one line on it and where it comes from, or every setting of a model."""
+    if slot.lower() == "modifications":
+        return modifications()
     found = catalog.same_but_case(slot, catalog.slots())
     if found is None and (model := catalog.same_but_case(slot, presets.names())) is not None:
         return settings(model)
@@ -26,6 +28,13 @@ def names(slot: str) -> list[dict[str, Any]]:
         {"name": name, "description": describe(found or slot, name), "from": origin(found or slot, name)}
         for name in catalog.names(found or slot)
     ]
+
+
+def modifications() -> list[dict[str, Any]]:
+    """List the modifications of the Transformer, and what each costs in the table of Narang et al. 2021."""
+    from nextword.models import narang  # needs torch
+
+    return narang.listed()
 
 
 def settings(model: str) -> list[dict[str, Any]]:

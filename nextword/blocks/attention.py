@@ -12,9 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from nextword.blocks.autocast import is_autocast
 from nextword.blocks.cache import KeysValues, Memory, Reading
 from nextword.blocks.cost import Cost, Load, linear, weights
-from nextword.blocks.positions import NoPosition
+from nextword.blocks.positions import NoPosition, Places
 from nextword.blocks.rms import rms_norm
 from nextword.blocks.roles import Role, Roles
 from nextword.blocks.shape import Shape
@@ -94,7 +95,7 @@ class Heads(nn.Module):
         is_causal: bool = False,
     ) -> Tensor:
         """Compute softmax(s Q Kᵀ + mask) V; a Boolean mask is true at the keys that are used."""
-        if torch.is_autocast_enabled(q_BNTK.device.type):
+        if is_autocast(q_BNTK):
             with torch.autocast(q_BNTK.device.type, enabled=False):
                 return self._weigh(q_BNTK, keys_BNSK, values_BNSK, mask, is_causal)
         return self._weigh(q_BNTK, keys_BNSK, values_BNSK, mask, is_causal)
@@ -150,7 +151,7 @@ class Attention(Heads):
         self, x_BTD: Tensor, state: KeysValues, reading: Reading, skip: int = 0
     ) -> tuple[Tensor, KeysValues]:
         """Attend, for all tokens but the first ``skip``; return also the keys and values of all tokens."""
-        q_BNTK, k_BNTK, v_BNTK = self._project(x_BTD, reading)
+        q_BNTK, k_BNTK, v_BNTK = self.project(x_BTD, reading.places)
         state = KeysValues(reading.append(state.keys_BNSK, k_BNTK), reading.append(state.values_BNSK, v_BNTK))
         keys_BNSK, values_BNSK = (part[:, :, : reading.keys] for part in state)
         mask, is_causal = self._mask(reading, skip)
@@ -158,7 +159,7 @@ class Attention(Heads):
 
     def explain(self, x_BTD: Tensor, reading: Reading) -> tuple[Tensor, Tensor]:
         """Return ``weights_BNTS`` without a past, and their output: the plain equivalent of `forward`."""
-        q_BNTK, k_BNTK, v_BNTK = self._project(x_BTD, reading)
+        q_BNTK, k_BNTK, v_BNTK = self.project(x_BTD, reading.places)
         k_BNTK, v_BNTK = self.spread(k_BNTK), self.spread(v_BNTK)
         scores_BNTS = q_BNTK @ k_BNTK.transpose(-2, -1) * self.scale
         bias, seen = self.position[0].bias(reading.places, reading.keys), seen_keys(self.causal, reading)
@@ -167,11 +168,11 @@ class Attention(Heads):
         weights_BNTS = scores_BNTS.softmax(dim=-1)
         return weights_BNTS, self.leave(weights_BNTS @ v_BNTK)
 
-    def _project(self, x_BTD: Tensor, reading: Reading) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, x_BTD: Tensor, places: Places) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries, keys and values; queries and keys are normed and rotated together."""
         qkv_BTXK = self.split(self.from_x(x_BTD))
         qk_BTNK, v_BTNK = torch.split(qkv_BTXK, [self.heads + self.kv_heads, self.kv_heads], dim=2)
-        qk_BNTK = self.position[0].turn(self.norm(qk_BTNK), reading.places).transpose(1, 2)
+        qk_BNTK = self.position[0].turn(self.norm(qk_BTNK), places).transpose(1, 2)
         return qk_BNTK[:, : self.heads], qk_BNTK[:, self.heads :], v_BTNK.transpose(1, 2)
 
     def _mask(self, reading: Reading, skip: int) -> tuple[Tensor | None, bool]:

@@ -148,7 +148,7 @@ PARTS = {"A": "mixer", "X": "cross", "F": "ffn"}  # letters of a layer's order, 
 def make_part(letter: str, shape: Shape, position: NoPosition) -> nn.Module:
     """Return the part that a letter of the order stands for."""
     slot = PARTS[letter]
-    kind = find(slot, getattr(shape, slot))
+    kind, shape = find(slot, getattr(shape, slot)), shape.for_part(slot)
     part: nn.Module = kind(shape) if slot == "ffn" else kind(shape, position)
     return part
 
@@ -156,7 +156,8 @@ def make_part(letter: str, shape: Shape, position: NoPosition) -> nn.Module:
 def sum_parts(shape: Shape, load: Load, order: str) -> Cost:
     """Count parts in any order, each with what is around it, and the positions of each mixer."""
     place = find("norm_place", shape.norm_place)
-    parts = [find(PARTS[letter], getattr(shape, PARTS[letter])).cost(shape, load) for letter in order]
+    slots = [PARTS[letter] for letter in order]
+    parts = [find(slot, getattr(shape, slot)).cost(shape.for_part(slot), load) for slot in slots]
     return sum([place.cost(shape, load) for _ in order], Cost()) + sum(parts, Cost())
 
 

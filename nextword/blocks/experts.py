@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nextword.blocks import auxiliary
+from nextword.blocks.autocast import exact
 from nextword.blocks.cache import Reading
 from nextword.blocks.cost import Cost, Load
 from nextword.blocks.roles import Role, Roles
@@ -90,7 +91,7 @@ class Experts(nn.Module):
         x_ND = x_ND.float()
         if self.training and self.settings.jitter:
             x_ND = x_ND * torch.empty_like(x_ND).uniform_(1 - self.settings.jitter, 1 + self.settings.jitter)
-        with torch.autocast(x_ND.device.type, enabled=False):
+        with exact(x_ND):
             logits_NE = self.router(x_ND)
         share_NE = logits_NE.softmax(dim=-1)
         auxiliary.add("balance", self.settings.balance, lambda: balance(share_NE, real_N))
@@ -124,7 +125,8 @@ class Experts(nn.Module):
     ) -> Tensor:
         """Run all experts on as many tokens as they have room for: first choices first, in order."""
         (N, D), E = x_ND.shape, self.settings.count
-        S, C = self.room(N)
+        S = group_size(self.settings, N)
+        C = capacity(self.settings, S)
         slots_NX = self.slots(experts_NX, gates_NX > 0, real_N, S, C)
         groups = -(-N // S)
         held_KD = x_ND.new_zeros(groups * E * C + 1, D).index_put(
@@ -135,11 +137,6 @@ class Experts(nn.Module):
         y_KD = y_ECD.view(E, groups, C, D).transpose(0, 1).flatten(0, 2)
         y_KD = F.pad(y_KD, (0, 0, 0, 1))  # what had no room gets the zeros of the last slot
         return (y_KD[slots_NX] * gates_NX[..., None].to(y_KD.dtype)).sum(dim=1)
-
-    def room(self, tokens: int) -> tuple[int, int]:
-        """Return how many tokens are a group, and the room of an expert for them."""
-        size = min(self.settings.group, tokens)
-        return size, capacity(self.settings, size)
 
     def slots(self, experts_NX: Tensor, used_NX: Tensor, real_N: Tensor | None, S: int, C: int) -> Tensor:
         """Return the slot of every token and choice; the last one where an expert has no room."""
@@ -163,7 +160,7 @@ class Experts(nn.Module):
     def cost(cls, shape: Shape, load: Load) -> Cost:
         """Count the router and all experts' weights; products at full room, or for the experts used."""
         own, inner = shape.of(ExpertSettings), cls.inner_of(shape)
-        size = min(own.group, load.tokens)
+        size = group_size(own, load.tokens)
         slots = -(-load.tokens // size) * own.count * capacity(own, size) if own.capacity else 0
         slots = slots or load.tokens * min(cls.used, own.count)
         router = shape.width * own.count
@@ -181,6 +178,13 @@ class Switch(Experts):
     def weigh(self, best_NX: Tensor) -> Tensor:
         """Return the shares as they are."""
         return best_NX
+
+
+def group_size(settings: ExpertSettings, tokens: int) -> int:
+    """Return how many tokens are a group: at most the setting, and groups are equally large if possible."""
+    least = -(-tokens // settings.group)
+    groups = next((n for n in range(least, 2 * least + 1) if tokens % n == 0), least)
+    return -(-tokens // groups)
 
 
 def capacity(settings: ExpertSettings, size: int) -> int:

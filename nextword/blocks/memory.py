@@ -14,6 +14,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from nextword.blocks.autocast import exact
 from nextword.blocks.cache import Reading
 from nextword.blocks.cost import Cost, Load, linear, weights
 from nextword.blocks.roles import Role, Roles
@@ -61,7 +62,7 @@ class ProductKeyMemory(nn.Module):
         """Return the values of each token, of all heads, and their weights: of a head they sum to 1."""
         q_NHPC = self.query(x_ND).view(len(x_ND), self.heads, 2, self.narrow).float()
         q_NHPC = F.layer_norm(q_NHPC, (self.narrow,), self.gain_C, self.bias_C, 1e-6)
-        with torch.autocast(x_ND.device.type, enabled=False):
+        with exact(x_ND):
             scores_XNK = torch.bmm(
                 q_NHPC.flatten(1, 2).transpose(0, 1), self.keys_HPNC.flatten(0, 1).transpose(1, 2)
             )

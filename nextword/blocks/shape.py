@@ -50,6 +50,8 @@ class Shape:
     position: str = "none"
     base: float = 1e4  # of rotary and sinusoidal positions
     causal: bool = True  # a token sees only those before it; else all of its row
+    cross_heads: int = 0  # of attention to a source; 0: as many as the others
+    cross_size: int = 0  # features of such a head; 0: as the others
     source_width: int = 0  # of the features that cross-attention attends to; 0: as wide as the stream
     index: int = 0
     different: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
@@ -58,6 +60,13 @@ class Shape:
     def at(self, index: int) -> Shape:
         """Return the shape of one layer."""
         return replace(self, index=index, **self.different.get(index, {}))
+
+    def for_part(self, slot: str) -> Shape:
+        """Return the shape of a part: attention to a source may have heads of its own."""
+        if slot != "cross" or not self.cross_heads:
+            return self
+        size = self.cross_size or self.head_size
+        return replace(self, heads=self.cross_heads, kv_heads=self.cross_heads, head_size=size)
 
     def of(self, kind: type[Options]) -> Options:
         """Return the settings of this kind, for the part they belong to; its defaults if there are none."""

@@ -49,9 +49,11 @@ class Stack(nn.Module):
         """Return the stream and the `Reading` for the application at this place (from 0)."""
         return stream, reading
 
-    def start(self, batch: int, source: Memory | None = None) -> tuple[State, ...]:
-        """Return the states before any token, one for every application."""
-        return tuple(layer.start(batch, source) for layer in self.applied())
+    def start(self, batch: int, source: Memory | list[Memory] | None = None) -> tuple[State, ...]:
+        """Return the states before any token, one for every application, which may have its own source."""
+        layers = self.applied()
+        sources = source if isinstance(source, list) else [source] * len(layers)
+        return tuple(layer.start(batch, own) for layer, own in zip(layers, sources, strict=True))
 
     def run(
         self, x_BTD: Tensor, states: Sequence[State], reading: Reading, skip: int = 0
@@ -78,6 +80,15 @@ class Stack(nn.Module):
             last = stream
             after.append(state)
         return self.finish(last), tuple(after)
+
+    def lengths(self, lengths_B: Tensor) -> Tensor:
+        """Return how many positions are left of rows of these lengths: all, unless the stack pools."""
+        return lengths_B
+
+    @classmethod
+    def length_after(cls, shape: Shape, length: int) -> int:
+        """Return the length of the output for an input of this length."""
+        return length
 
     @classmethod
     def cost(cls, shape: Shape, load: Load) -> Cost:

@@ -15,6 +15,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from nextword.blocks.attention import Heads, seen_keys
+from nextword.blocks.autocast import exact
 from nextword.blocks.cache import KeysValues, Memory, Reading
 from nextword.blocks.cost import Cost, Load, linear, weights
 from nextword.blocks.positions import NoPosition
@@ -101,7 +102,7 @@ class Synthesizer(Heads):
         k_BNTK = k_BNTK if self.plus else v_BNTK[..., :0]
         state = KeysValues(reading.append(state.keys_BNSK, k_BNTK), reading.append(state.values_BNSK, v_BNTK))
         keys_BNSK, values_BNSK = (self.spread(part[:, :, : reading.keys]) for part in state)
-        with torch.autocast(x_BTD.device.type, enabled=False):
+        with exact(x_BTD):
             scores_BNTS = self.scores(q_BNTK, reading)
             if self.plus:
                 content_BNTS = q_BNTK @ keys_BNSK.transpose(-2, -1) * self.scale
@@ -132,13 +133,13 @@ class Dense(Synthesizer):
         self.places_KW = nn.Parameter(torch.empty(self.head_size, shape.context).normal_(std=std))
 
     def scores(self, q_BNTK: Tensor, reading: Reading) -> Tensor:
-        """Compute ReLU(q) P for the places there are."""
-        return torch.relu(q_BNTK) @ self.places_KW[:, : reading.keys]
+        """Compute ReLU(q) P; the scores of places that do not exist yet are left out."""
+        return (torch.relu(q_BNTK) @ self.places_KW)[..., : reading.keys]
 
     @classmethod
     def scores_cost(cls, shape: Shape, load: Load) -> Cost:
         """Count P, and its product with all queries."""
-        products = load.tokens * shape.heads * shape.head_size * load.length
+        products = load.tokens * shape.heads * shape.head_size * shape.context
         return Cost(shape.head_size * shape.context, products)
 
 

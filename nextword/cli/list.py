@@ -14,7 +14,7 @@ def list_slot(
     slot: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SLOT|MODEL]", help="A slot (model, smoothing, …), or a model: its settings."
+            metavar="[SLOT|MODEL]", help="A slot, a model (its settings), or modifications."
         ),
     ] = None,
     debug: Debug = False,

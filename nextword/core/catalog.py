@@ -301,6 +301,14 @@ SLOTS: dict[str, dict[str, str]] = {
         "plain": "nextword.blocks.stack:Stack",
         "shared": "nextword.blocks.stack:SharedStack",
         "universal": "nextword.blocks.universal:Universal",
+        "funnel": "nextword.blocks.funnel:Funnel",
+        "hourglass": "nextword.blocks.hourglass:Hourglass",
+        "transparent": "nextword.blocks.transparent:TransparentStack",
+    },
+    # What a decoder sees of an encoder: a `blocks.link.Last` of (layers, layers of the decoder, dropout).
+    "link": {
+        "last": "nextword.blocks.link:Last",
+        "transparent": "nextword.blocks.link:Transparent",
     },
     "init": {
         "zero": "nextword.blocks.weights:zero",

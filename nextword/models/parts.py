@@ -15,6 +15,7 @@ from pydantic import Field, field_validator, model_validator
 
 from nextword.blocks.convolution import ConvolutionSettings
 from nextword.blocks.experts import ExpertSettings
+from nextword.blocks.funnel import FunnelSettings
 from nextword.blocks.memory import MemorySettings
 from nextword.blocks.relative import BucketSettings
 from nextword.blocks.synthesizer import SynthesizerSettings
@@ -85,6 +86,7 @@ class PartSettings(Settings):
     )
     experts: ExpertSettings = Field(ExpertSettings(), description="feed-forward parts experts and switch")
     memory: MemorySettings = Field(MemorySettings(), description="the feed-forward part memory")
+    funnel: FunnelSettings = Field(FunnelSettings(), description="the stacks funnel and hourglass")
     recurrence: RecurrenceSettings = Field(RecurrenceSettings(), description="the stack universal")
 
     @model_validator(mode="after")
@@ -117,6 +119,23 @@ class PartSettings(Settings):
         """Return the options of parts that are not chosen."""
         groups = {name for name, value in self if isinstance(value, Settings)}
         return groups - used_groups(self)
+
+
+class EncoderPartSettings(PartSettings):
+    """The parts of an encoder beside a decoder."""
+
+    dropout: float = Field(0.0, ge=0, lt=1, description="share of the features dropped between layers")
+
+
+class DecoderPartSettings(EncoderPartSettings):
+    """The parts of a decoder, whose layers attend to a source."""
+
+    reads_source: ClassVar[bool] = True
+    order: str = Field(
+        "AXF", description="the parts of a layer: A mixer, X attention to the source, F feed-forward"
+    )
+    cross_heads: int = Field(0, ge=0, le=2**16, description="heads of attention to the source; 0: as many")
+    cross_size: int = Field(0, ge=0, le=2**16, description="features of such a head; 0: as the others")
 
 
 _EXCEPTION = re.compile(r"\s*(?:every\s+(\d+)|(\d+)(?:\s*-\s*(\d+))?)\s*:\s*(\S.*)")

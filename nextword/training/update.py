@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -40,15 +41,6 @@ class Learned(NamedTuple):
     def is_finite(self) -> bool:
         """Return whether loss and gradient are finite, so that the update was made."""
         return math.isfinite(self.loss) and math.isfinite(self.norm)
-
-
-@runtime_checkable
-class Settling(Protocol):
-    """A part whose weights have a condition, which an update may break."""
-
-    def settle(self) -> None:
-        """Make it hold again."""
-        ...
 
 
 class Summed(NamedTuple):
@@ -130,10 +122,19 @@ class Learner:
 
 
 def settle(network: nn.Module) -> None:
-    """Let parts put their weights back where they belong: those of branches sum to 1, for instance."""
-    for part in network.modules():
-        if isinstance(part, Settling):
-            part.settle()
+    """Let parts make the conditions on their weights hold again: those of branches sum to 1, for instance."""
+    for part in _settling(network):
+        part.settle()
+
+
+_found: WeakKeyDictionary[nn.Module, list[Any]] = WeakKeyDictionary()
+
+
+def _settling(network: nn.Module) -> list[Any]:
+    """Return the parts that `settle`; they are looked for once."""
+    if network not in _found:
+        _found[network] = [part for part in network.modules() if hasattr(type(part), "settle")]
+    return _found[network]
 
 
 @torch.no_grad()
