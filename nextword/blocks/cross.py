@@ -84,7 +84,7 @@ class CrossAttention(Heads):
             features_BSD = features_BSD.masked_fill(~real_BS[..., None], 0.0)
         kv_BNSK = self.split(self.from_source(features_BSD)).transpose(1, 2)
         query_BNK = kv_BNSK.new_zeros(batch, self.heads, self.head_size)
-        rows_B = torch.arange(batch, device=device)
+        rows_B = torch.arange(batch, device=lengths_B.device)
         return SourceKeys(
             kv_BNSK[:, : self.kv_heads], kv_BNSK[:, self.kv_heads :], lengths_B, rows_B, query_BNK
         )
