@@ -29,10 +29,10 @@ class SoftmaxesSettings(Settings):
 
 
 class Softmaxes(LogitsHead):
-    """p = Σ π_k softmax(U tanh(W_k h)), π = softmax(M h)."""
+    """p = Σ π_k softmax(U tanh(W_k h) + b), π = softmax(M h)."""
 
     options: ClassVar[type[Settings]] = SoftmaxesSettings
-    roles: ClassVar[Roles] = {"weight_VD": Role.HEAD, "prior": Role.MATRIX, "contexts": Role.MATRIX}
+    roles: ClassVar[Roles] = {"weight_VD": Role.HEAD, "bias_V": Role.BIAS}
     rows: ClassVar[int] = 128
 
     def __init__(
@@ -42,8 +42,9 @@ class Softmaxes(LogitsHead):
         forbidden: tuple[int, ...] = (),
         embedding_VE: nn.Parameter | None = None,
         settings: SoftmaxesSettings | None = None,
+        bias: bool = True,
     ) -> None:
-        super().__init__(vocab_size, forbidden, bias=False)
+        super().__init__(vocab_size, forbidden, bias)
         self.count = (settings or SoftmaxesSettings()).count
         self.prior = nn.Linear(width, self.count, bias=False)
         self.contexts = nn.Linear(width, self.count * width, bias=False)
@@ -59,8 +60,9 @@ class Softmaxes(LogitsHead):
         prior_BK = self.prior(features_BD).float().log_softmax(dim=-1)
         contexts_BKD = torch.unflatten(torch.tanh(self.contexts(features_BD)), -1, (self.count, -1))
         weight_VD, sum_BV = self.weight_VD[: self.vocab_size], None
+        bias_V = self.bias_V + self.closed_V
         for k in range(self.count):
-            logits_BV = nn.functional.linear(contexts_BKD[:, k], weight_VD).float() + self.closed_V
+            logits_BV = nn.functional.linear(contexts_BKD[:, k], weight_VD).float() + bias_V
             part_BV = prior_BK[:, k, None] + logits_BV.log_softmax(dim=-1)
             sum_BV = part_BV if sum_BV is None else log_sum(sum_BV, part_BV)
         assert sum_BV is not None
