@@ -33,8 +33,9 @@ def make_head(
 ) -> nn.Module:
     """Make the head of this name; ``forbidden`` tokens have probability 0; ``tied``: the input embedding.
 
-    A tied embedding may have more rows than there are tokens; those after them are ignored. ``bias``
-    concerns heads of a full softmax, ``mask`` a `SoftmaxHead`; a head that has ``options`` is given its own of these settings.
+    A tied embedding may have more rows than there are tokens; those after them are ignored. ``bias`` concerns
+    heads of a full softmax, ``mask`` a `SoftmaxHead`; a head that has ``options`` is given its own of these
+    settings.
     """
     kind = catalog.find("head", name)
     more: dict[str, Any] = {"mask": mask} if issubclass(kind, SoftmaxHead) else {}
