@@ -1,0 +1,116 @@
+"""Products in 8 bits, for a network that is only used: weights and inputs are rounded to int8.
+
+w ≈ s q with one scale s for each output; x ≈ r q with one scale r for each row of inputs, so that a row does
+not depend on its neighbours; sums are exact in 32 bits. The matrices of linear parts and of the softmax head
+are replaced. Embeddings, norms, attention's products with the cache and recurrent cells stay in float32, and
+the weights themselves are kept. The product is torch's own of two int8 tensors: nothing here needs
+`torch.ao` or quantized tensors, which are to be removed from torch.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+from torch import Tensor, nn
+
+from nextword.blocks.cells import Cell
+from nextword.blocks.heads import SoftmaxHead
+
+_LEAST = 1e-30  # the largest number of a row, at least: a row of zeros has a scale, too
+_ROWS = 256  # rows of logits that are held at once
+
+
+@cache
+def find_steps() -> int:
+    """Return how many steps above 0 a weight may have so that sums are exact on this machine; 0: none.
+
+    Processors without VNNI add two products in 16 bits, which only smaller weights never overflow.
+    """
+    for steps in (127, 63):
+        most_NI = torch.full((3, 64), 127, dtype=torch.int8)
+        weight_OI = torch.full((32, 64), steps, dtype=torch.int8)
+        try:
+            sums = torch._int_mm(most_NI, weight_OI.T), torch._int_mm(-most_NI, weight_OI.T)
+        except (RuntimeError, AttributeError, NotImplementedError):
+            return 0
+        expected = 64 * 127 * steps
+        if bool((sums[0] == expected).all()) and bool((sums[1] == -expected).all()):
+            return steps
+    return 0
+
+
+class Int8Matrix:
+    """A matrix in int8, made from one in float32."""
+
+    def __init__(self, weight_OI: Tensor, steps: int) -> None:
+        self.scale_O = weight_OI.float().abs().amax(dim=1).clamp(min=_LEAST) / steps
+        self.q_OI = torch.round(weight_OI / self.scale_O[:, None]).to(torch.int8).contiguous()
+
+    def __call__(self, x_NI: Tensor) -> Tensor:
+        """Return ``x Wᵀ``: ``y_NO`` in float32."""
+        scale_N1 = x_NI.abs().amax(dim=1, keepdim=True).clamp_(min=_LEAST) / 127
+        q_NI = (x_NI / scale_N1).round_().to(torch.int8)
+        sums_NO: Tensor = torch._int_mm(q_NI, self.q_OI.T)
+        return (sums_NO * self.scale_O).mul_(scale_N1)
+
+
+class Int8Linear(nn.Linear):
+    """A linear part whose product is in int8."""
+
+    def __init__(self, linear: nn.Linear, steps: int) -> None:
+        nn.Module.__init__(self)
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        self.weight, self.bias = linear.weight, linear.bias
+        self.product = Int8Matrix(linear.weight.detach(), steps)
+
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
+        """Return x Wᵀ + b."""
+        y_NO = self.product(input.reshape(-1, self.in_features).float())
+        if self.bias is not None:
+            y_NO = y_NO.add_(self.bias)
+        return y_NO.view(*input.shape[:-1], self.out_features)
+
+
+class Int8Head(SoftmaxHead):
+    """A softmax head whose product is in int8; the softmax is in float32."""
+
+    def __init__(self, head: SoftmaxHead, steps: int) -> None:
+        nn.Module.__init__(self)
+        self.vocab_size, self.weight_VD = head.vocab_size, head.weight_VD
+        if isinstance(head.bias_V, nn.Parameter):
+            self.bias_V = head.bias_V
+        else:
+            self.register_buffer("bias_V", head.bias_V, persistent=False)
+        self.register_buffer("closed_V", head.closed_V, persistent=False)
+        self.register_buffer("closed_in_loss_V", head.closed_in_loss_V, persistent=False)
+        self.product = Int8Matrix(head.weight_VD[: head.vocab_size].detach(), steps)
+
+    def logits(self, features_ND: Tensor) -> Tensor:
+        """Return the logits; a forbidden token has -inf."""
+        return self.product(features_ND.float()).add_(self.bias_V + self.closed_V)
+
+    def score(self, features_ND: Tensor, ids_N: Tensor) -> Tensor:
+        """Return log p of these tokens, a few rows at a time."""
+        parts = zip(torch.split(features_ND, _ROWS), torch.split(ids_N, _ROWS), strict=True)
+        found = [self.log_probs(some_ND).gather(1, some_N[:, None])[:, 0] for some_ND, some_N in parts]
+        return torch.cat(found) if found else features_ND.new_zeros(0)
+
+
+@torch.no_grad()
+def use_int8(network: nn.Module) -> str:
+    """Replace the matrices of a network that is only used; return a sentence where that is not possible."""
+    if next(network.parameters()).device.type != "cpu":
+        return "int8 products are for processors, so this network computes in fp32 on its device"
+    steps = find_steps()
+    if not steps:
+        return "this machine has no exact int8 products, so the network computes in fp32"
+    for parent in [*network.modules()]:
+        if isinstance(parent, Cell):  # its matrices are multiplied within one operator for all positions
+            continue
+        for name, part in [*parent.named_children()]:
+            if type(part) is nn.Linear:
+                setattr(parent, name, Int8Linear(part, steps))
+            elif type(part) is SoftmaxHead:
+                setattr(parent, name, Int8Head(part, steps))
+    return ""
