@@ -12,11 +12,14 @@ from nextword.cli.options import Debug, Json, complete_run
 
 def serve(
     runs: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            metavar="RUN...", help="Runs: folders, or names under runs/.", autocompletion=complete_run
+            metavar="[RUN...]",
+            help="Runs: folders, or names under runs/. Without one, small models of the embedded corpus.",
+            autocompletion=complete_run,
+            show_default=False,
         ),
-    ],
+    ] = None,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", help="The port; 0: any free one.")] = 8000,
     api_key_file: Annotated[
@@ -36,15 +39,16 @@ def serve(
     from nextword.core.errors import MissingPart
 
     settings = serving.settings(host, port, api_key_file, insecure)
-    folders = serving.find_runs(runs)
+    folders = serving.find_runs(runs or [])
     try:
+        from nextword.server import first
         from nextword.server.models import Shelf
         from nextword.server.process import serve as serve_process
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("fastapi", "uvicorn", "starlette"):
             raise MissingPart(str(error.name), "serve", "nextword serve") from error
         raise
-    shelf = Shelf(folders, settings)
+    shelf = Shelf(folders, settings) if runs else first.first_shelf(settings, show.note)
     shelf.open_all()
 
     def tell(address: str) -> None:
@@ -53,4 +57,5 @@ def serve(
         else:
             show.note(f"serving {', '.join(shelf.names)} at {address} (Ctrl-C ends it)")
 
-    raise typer.Exit(serve_process(shelf, settings, tell))
+    beside = first.Training(shelf) if shelf.expected else None
+    raise typer.Exit(serve_process(shelf, settings, tell, beside))

@@ -19,7 +19,7 @@ from nextword.core.contracts import LanguageModel, Preparable, State, Tokenizer
 from nextword.core.errors import NextwordError
 from nextword.decode.limits import Limit, Written, limits_of, stops_of
 from nextword.decode.positions import Alternatives, Found, best_of, score_positions
-from nextword.decode.sampling import Ints, draw, shape, uniform
+from nextword.decode.sampling import Ints, draw, shape, uniforms
 from nextword.decode.settings import DecodeSettings
 from nextword.models.distributions import Floats, as_numpy, without_nan
 
@@ -27,6 +27,7 @@ ROWS = 64  # rows that are stepped together
 WAITING = 256  # requests that wait for rows
 CHUNK = 1024  # prompt tokens that are read between two steps, over all rows
 SHORTEST = 16  # and of each row at least
+AHEAD = 64  # random numbers of a row that are drawn at a time
 
 Compute = Callable[[Ints, State], tuple[Any, State]]  # places of rows and their state -> logp_RV, new state
 
@@ -53,6 +54,14 @@ class Row:
     written: Written
     tokens: list[Scored] = field(default_factory=list)
     reason: str = ""
+    _numbers: list[float] = field(default_factory=list)
+
+    def number(self, seed: int) -> float:
+        """Return the random number for the next token: it follows from seed, text and position alone."""
+        at = len(self.written.ids)
+        if at >= len(self._numbers):
+            self._numbers += uniforms(seed, self.sample, len(self._numbers), AHEAD)
+        return self._numbers[at]
 
 
 @dataclass(eq=False)
@@ -346,8 +355,6 @@ def choose(ways: Sequence[Way], rows: Sequence[Row], logp_RV: Floats) -> Ints:
         if way.is_greedy:
             words_R[places] = np.argmax(allowed_GV, axis=-1)
             continue
-        numbers = [
-            uniform(ways[i].settings.seed or 0, rows[i].sample, len(rows[i].written.ids)) for i in places
-        ]
+        numbers = [rows[i].number(ways[i].settings.seed or 0) for i in places]
         words_R[places] = draw(shape(allowed_GV, way.settings), numbers)
     return words_R

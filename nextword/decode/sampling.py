@@ -92,6 +92,12 @@ def uniform(seed: int, sample: int, position: int) -> float:
     return float(int(bits) >> 11) * 2.0**-53
 
 
+def uniforms(seed: int, sample: int, first: int, count: int) -> list[float]:
+    """Return `uniform` for several positions at once: of each four numbers of Philox the first counts."""
+    random = np.random.Philox(key=np.array([seed, sample], dtype=np.uint64), counter=first)
+    return [float(int(bits) >> 11) * 2.0**-53 for bits in random.random_raw(4 * count)[::4]]
+
+
 def draw(logp_BV: Floats, uniform_B: npt.ArrayLike) -> Ints:
     """Draw one token per row by the inverse of the cumulative distribution, in float64."""
     p_BV = np.exp(logp_BV - logp_BV.max(axis=-1, keepdims=True))

@@ -9,7 +9,7 @@ import signal
 import socket
 from collections.abc import Callable, Generator
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 import uvicorn
 
@@ -24,14 +24,32 @@ _CONNECTIONS = 2048
 _LOOK = 0.05  # seconds between two looks at what is under way
 
 
-def serve(shelf: Shelf, settings: ServeSettings, tell: Callable[[str], None]) -> int:
+class Beside(Protocol):
+    """Work that goes on while the server answers."""
+
+    async def run(self) -> None:
+        """Do it."""
+        ...
+
+    def stop(self) -> None:
+        """End it before it is done."""
+        ...
+
+
+def serve(
+    shelf: Shelf, settings: ServeSettings, tell: Callable[[str], None], beside: Beside | None = None
+) -> int:
     """Serve until a signal comes; return the exit code: 0 after SIGTERM, 130 after Ctrl-C."""
     listening = listen(settings)
     with listening:
         host, port = listening.getsockname()[:2]
         tell(f"http://{f'[{host}]' if ':' in host else host}:{port}/")
-        server = Draining(shelf, settings)
-        server.run(sockets=[listening])
+        server = Draining(shelf, settings, beside)
+        try:
+            server.run(sockets=[listening])
+        finally:
+            if beside is not None:
+                beside.stop()
     shelf.close()
     return 128 + signal.SIGINT if server.number == signal.SIGINT else 0
 
@@ -57,7 +75,7 @@ def listen(settings: ServeSettings) -> socket.socket:
 class Draining(uvicorn.Server):
     """A server that, after a signal, finishes what is under way before it stops to listen."""
 
-    def __init__(self, shelf: Shelf, settings: ServeSettings) -> None:
+    def __init__(self, shelf: Shelf, settings: ServeSettings, beside: Beside | None = None) -> None:
         protocol = type("Protocol", (TimedProtocol,), {"seconds": settings.header_seconds})
         super().__init__(uvicorn.Config(
             guarded(application(shelf), settings),
@@ -66,8 +84,14 @@ class Draining(uvicorn.Server):
             timeout_keep_alive=75, timeout_graceful_shutdown=5,
         ))  # fmt: skip
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # bad requests are not news
-        self.shelf, self.settings = shelf, settings
+        self.shelf, self.settings, self.beside = shelf, settings, beside
         self.number: int | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen, and with the work beside."""
+        await super().startup(sockets)
+        if self.beside is not None:
+            self._working = asyncio.get_running_loop().create_task(self.beside.run())
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

@@ -88,9 +88,7 @@ def _next(run: Opened, asked: NextQuestion) -> dict[str, Any]:
 @router.post("/api/why", response_model=WhyAnswer, responses=_ERRORS)
 async def why(http: Request, asked: WhyQuestion) -> Response:
     """Return where the probability of a word comes from: counts and backoff, members, attention."""
-    return answer(
-        await _ask(http, asked.model, lambda run: reasons(run, asked.text, asked.word).to_json())
-    )
+    return answer(await _ask(http, asked.model, lambda run: reasons(run, asked.text, asked.word).to_json()))
 
 
 @router.post("/api/surprise", response_model=SurpriseAnswer, responses=_ERRORS)
@@ -142,9 +140,7 @@ def _lines(run: Opened, asked: LinesQuestion) -> dict[str, Any]:
     ):
         bits = -logprob / NATS_PER_BIT if tokens else None
         each = None if bits is None else _finite(bits / max(1, len(text)))
-        rows.append(
-            {"bits": _finite(bits), "tokens": tokens, "unknown": unknown, "bits_per_byte": each}
-        )
+        rows.append({"bits": _finite(bits), "tokens": tokens, "unknown": unknown, "bits_per_byte": each})
     return {"model": asked.model, "lines": rows}
 
 

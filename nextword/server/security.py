@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from nextword.api.serve import ServeSettings
-from nextword.server.errors import error_json
+from nextword.server.errors import ApiError, error_json
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -28,6 +28,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+_CLOSE = {"Connection": "close"}
 OPEN = frozenset({"/", "/live"})  # the routes that need no key
 FILES = "/page/"  # nor do the page's files, which hold nothing secret: the page itself asks for the key
 HEADERS = [
@@ -90,7 +91,7 @@ class Guard:
         self._check_origin(headers, host)
         if self._key is not None and not _is_open(scope["path"]):
             self._check_key(headers)
-        if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
+        if scope["method"] in ("POST", "PUT", "PATCH"):
             self._check_body(headers)
 
     def _check_host(self, headers: dict[bytes, list[bytes]]) -> str:
@@ -147,11 +148,12 @@ class Guard:
             try:
                 message = await asyncio.wait_for(receive(), end - asyncio.get_running_loop().time())
             except TimeoutError as error:
-                raise _Refused(408, "the request came too slowly", "too_slow") from error
+                raise ApiError(408, "the request came too slowly", "too_slow", headers=_CLOSE) from error
             if message["type"] == "http.request":
                 size, more = size + len(message.get("body", b"")), message.get("more_body", False)
                 if size > self.settings.body:
-                    raise self._too_large()
+                    refused = self._too_large()
+                    raise ApiError(refused.status, refused.message, refused.code, headers=_CLOSE)
             return message
 
         return bounded

@@ -7,6 +7,7 @@ from nextword.core.contracts import END
 from nextword.core.errors import ContextError
 from nextword.decode.engine import Engine, Full, Request
 from nextword.decode.generate import collect, generate
+from nextword.decode.sampling import uniform, uniforms
 from nextword.decode.settings import DecodeSettings
 
 
@@ -138,3 +139,9 @@ def test_error_of_one_request_does_not_touch_the_others():
     assert good.error is None
     assert good.rows[0].reason in ("end", "length")
     assert END in (2, good.rows[0].written.ids[0])
+
+
+def test_random_numbers_drawn_together_are_those_drawn_one_by_one():
+    for first in (0, 5, 64):
+        alone = [uniform(7, 3, first + i) for i in range(10)]
+        assert uniforms(7, 3, first, 10) == alone

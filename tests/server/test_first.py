@@ -1,0 +1,58 @@
+"""A server that was given no run trains small models itself: counts at once, a network meanwhile."""
+
+import asyncio
+import threading
+
+import pytest
+from served import TEXT
+
+from nextword.api.serve import ServeSettings
+from nextword.server import first
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """A small text instead of the embedded corpus, and a moment instead of a minute."""
+    (tmp_path / "t.txt").write_text(TEXT)
+    monkeypatch.setattr(first, "DEFAULT", str(tmp_path / "t.txt"))
+    monkeypatch.setattr(first, "MINUTES", "0.05")
+    return tmp_path / "runs"
+
+
+def test_counts_are_served_at_once_and_kept(small):
+    said = []
+    shelf = first.first_shelf(ServeSettings(), said.append, small)
+    assert shelf.names == ["ngram"]
+    assert shelf.expected == {"lstm"}
+    assert len(said) == 2
+    again = []
+    assert first.first_shelf(ServeSettings(), again.append, small).names == ["ngram"]
+    assert len(again) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.needs("torch")
+def test_network_is_served_when_it_is_trained(small):
+    shelf = first.first_shelf(ServeSettings(), lambda said: None, small)
+    shelf.open_all()
+    asyncio.run(first.Training(shelf, small).run())
+    assert shelf.names == ["ngram", "lstm"]
+    assert shelf.expected == set()
+    shelf.close()
+
+
+@pytest.mark.slow
+@pytest.mark.needs("torch")
+def test_training_ends_with_the_server(small, monkeypatch):
+    monkeypatch.setattr(first, "MINUTES", "5")
+    shelf = first.first_shelf(ServeSettings(), lambda said: None, small)
+    training = first.Training(shelf, small)
+    thread = threading.Thread(target=lambda: asyncio.run(training.run()))
+    thread.start()
+    while training.process is None:
+        pass
+    shelf.is_draining = True
+    training.stop()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert training.process.poll() is not None
