@@ -23,6 +23,7 @@ from nextword.blocks.stack import Stack
 from nextword.core.catalog import find
 from nextword.core.settings import Settings, Slot
 from nextword.models.build import options_of, shape_of
+from nextword.models.counts import own_options
 from nextword.models.parts import DecoderPartSettings, EncoderPartSettings
 
 
@@ -115,7 +116,7 @@ def count(settings: EncoderDecoderSettings, vocab_size: int, rows: int, source: 
     source_stack, stack = find("stack", from_shape.stack), find("stack", to_shape.stack)
     written = Load(rows, target, source_stack.length_after(from_shape, source))
     embedding, head = find("embedding", settings.embedding_kind), find("head", settings.head)
-    of_embedding, of_head = _own(embedding, settings), _own(head, settings)
+    of_embedding, of_head = own_options(embedding, settings), own_options(head, settings)
     words = embedding.cost(vocab_size, from_shape.width, read.tokens, of_embedding)
     others = embedding.cost(vocab_size, to_shape.width, written.tokens, of_embedding)
     others = others if settings.tie in ("decoder", "none") else Cost(0, others.products)
@@ -128,9 +129,3 @@ def count(settings: EncoderDecoderSettings, vocab_size: int, rows: int, source: 
     stacks = source_stack.cost(from_shape, read) + stack.cost(to_shape, written)
     total: Cost = words + others + out + sum(positions, Cost()) + link + stacks
     return total
-
-
-def _own(kind: Any, settings: Any) -> Any:
-    """Return the options of a part, if it has any."""
-    own = getattr(kind, "options", None)
-    return None if own is None else next(each for each in options_of(settings) if isinstance(each, own))

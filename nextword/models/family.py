@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from nextword.blocks.clusters import ClusterSettings
+from nextword.blocks.cost import Cost
 from nextword.blocks.embeddings import FactorSettings
 from nextword.blocks.softmaxes import SoftmaxesSettings
 from nextword.core.contracts import LanguageModel, Tokenizer
@@ -90,10 +91,11 @@ class NeuralFamily:
         network: Callable[..., Network],
         defaults: Mapping[str, Any] | None = None,
         row_length: int = 64,
+        formula: Callable[..., Cost] | None = None,
     ) -> None:
         self.name, self.Settings, self._network = name, settings, network
         self.defaults: Mapping[str, Any] = dict(defaults or {})
-        self.ladder, self.row_length = ladder(name), row_length
+        self.ladder, self.row_length, self._formula = ladder(name), row_length, formula
 
     def build(self, settings: Any, vocab_size: int, closed: bool) -> Network:
         """Build a new network with random weights; ``closed``: UNKNOWN never occurs and has probability 0."""
@@ -102,8 +104,14 @@ class NeuralFamily:
     def count_parameters(self, settings: Any, vocab_size: int) -> float:
         """Return the number of parameters; tensors of torch's device "meta" take no memory.
 
-        Layers after the first are alike, so that the second is counted for all of them.
+        Where there is a formula, nothing is built. Else layers after the first are alike, so that the second
+        is counted for all of them.
         """
+        if self._formula is not None:
+            try:
+                return self._formula(settings, vocab_size).weights
+            except AttributeError:  # a part from outside, without a formula
+                return self._count(settings, vocab_size)
         layers = dict(settings).get("layers", 0)
         if layers <= 2:
             return self._count(settings, vocab_size)

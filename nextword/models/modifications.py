@@ -45,7 +45,7 @@ class Modification:
     name: str
     paper: str
     row: str = ""  # as the table names it; "": it has no such row
-    sets: Sets = field(default_factory=dict)
+    sets: Sets | None = field(default_factory=dict)  # None: a language model has nothing to modify
     both: Sets = field(default_factory=dict)
     encoder: Sets = field(default_factory=dict)
     decoder: Sets = field(default_factory=dict)
@@ -144,10 +144,10 @@ TABLE: tuple[Modification, ...] = (
         whole=_FACTORS,
     ),
     Modification(
-        "encoder-block-sharing", _SHARING, "Encoder only block sharing", {}, encoder=_SHARED, whole=_INPUTS
+        "encoder-block-sharing", _SHARING, "Encoder only block sharing", None, encoder=_SHARED, whole=_INPUTS
     ),
     Modification(
-        "decoder-block-sharing", _SHARING, "Decoder only block sharing", {}, decoder=_SHARED, whole=_INPUTS
+        "decoder-block-sharing", _SHARING, "Decoder only block sharing", None, decoder=_SHARED, whole=_INPUTS
     ),
     Modification(
         "factorized-embedding",
@@ -167,14 +167,14 @@ TABLE: tuple[Modification, ...] = (
         "tied-inputs",
         "Press & Wolf 2017",
         "Tied encoder/decoder input embeddings",
-        {"tied": False},
+        None,
         whole=_INPUTS,
     ),
     Modification(
         "tied-decoder",
         "Press & Wolf 2017",
         "Tied decoder input and output embeddings",
-        {},
+        None,
         whole={"tie": "decoder"},
     ),
     Modification("untied", "Press & Wolf 2017", "Untied embeddings", {"tied": False}, whole={"tie": "none"}),
@@ -303,3 +303,9 @@ TABLE: tuple[Modification, ...] = (
         },
     ),
 )
+
+
+def language_model(modification: Modification) -> dict[str, Any]:
+    """Return the settings of a row's language model, about a million weights, by dotted names."""
+    values = PARTS | SMALL | {"output_scale": 0.0} | dict(modification.sets or {})
+    return {f"model.{name}": value for name, value in values.items()}

@@ -12,6 +12,7 @@ from typing import Any
 from nextword.core import catalog
 from nextword.core.errors import ConfigError
 from nextword.models.ladders import LADDERS
+from nextword.models.modifications import TABLE, language_model
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ PRESETS: dict[str, Preset] = {
             {"model.unknown": "good-turing"},
         ),
         Preset("ngram-modified-kneser-ney", "ngram", "Kneser-Ney with three discounts, as `ngram` itself"),
+        *(
+            Preset(f"narang/{each.name}", "transformer", f"{each.row} ({each.paper})", language_model(each))
+            for each in TABLE
+            if each.sets is not None
+        ),
         *(
             Preset(f"{family}-{rung.name}", family, rung.about, rung.settings)
             for family, rungs in LADDERS.items()

@@ -25,6 +25,7 @@ from nextword.blocks.states import join_rows, take_rows
 from nextword.core.catalog import find
 from nextword.core.contracts import START, State, never_next, refuse_source
 from nextword.models.build import keep_of, shape_of
+from nextword.models.counts import count
 from nextword.models.family import NeuralFamily, NeuralSettings
 from nextword.models.network import Network
 from nextword.models.parts import PartSettings
@@ -229,5 +230,7 @@ def _may_write(state: WindowState) -> bool:
 
 # 8 rows of 256 tokens are an update: a step takes a fraction of a second on a processor of two cores.
 DEFAULTS: dict[str, Any] = {"train.batch": 8}
-TRANSFORMER = NeuralFamily("transformer", TransformerSettings, TransformerNetwork, DEFAULTS, row_length=0)
+TRANSFORMER = NeuralFamily(
+    "transformer", TransformerSettings, TransformerNetwork, DEFAULTS, row_length=0, formula=count
+)
 """Attention to all tokens of a window, with parts named by settings (Vaswani et al. 2017)."""
