@@ -18,8 +18,8 @@ from nextword.models.classifier import NeuralClassifier
 from nextword.models.tagger import Tagger
 from nextword.models.training import NeuralTrainSettings
 from nextword.runs.settings import RunSettings, plan
-from nextword.tasks.classify import PreparedClasses
-from nextword.tasks.tag import PreparedTags
+from nextword.tasks.labelled_examples import PreparedClasses
+from nextword.tasks.tagged_examples import PreparedTags
 from nextword.tasks.taggers import chain_of
 from nextword.text.lexicon import Lexicon, LexiconSettings
 from nextword.training import loop

@@ -6,19 +6,15 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
-
-import numpy as np
-from pydantic import Field
 
 from nextword.core import config
 from nextword.core.errors import DataError
 from nextword.core.events import Done, Event, Note, Stage, returned
-from nextword.core.family import Budget, CompositeFamily, CountFamily, Family
+from nextword.core.family import Budget, CountFamily, Family
 from nextword.core.settings import Settings
 from nextword.core.task import (
     DEFAULT_OPTIONS,
@@ -35,55 +31,28 @@ from nextword.data.classes import ClassVocabulary, LabelledBatches, LabelledText
 from nextword.data.encode import DataFacts
 from nextword.data.labelled import Labelled, LabelledDataSettings, LabelledText, label_splitter
 from nextword.data.part import Part, as_file
-from nextword.runs.settings import RunSettings, family_of
+from nextword.runs.settings import RunSettings
 from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun
 from nextword.tasks import sizes
-from nextword.tasks.vectors import GivenVectors, given_states, given_vectors
-from nextword.text.lexicon import Lexicon, LexiconSettings
+from nextword.tasks.labelled_examples import (
+    ClassifyTextSettings,
+    LabelledFiles,
+    PreparedClasses,
+    check_known,
+    hold_out,
+    make_vocabulary,
+    to_arrays,
+    word_lengths,
+)
+from nextword.tasks.vectors import given_states, given_vectors
 
 if TYPE_CHECKING:
     from nextword.runs.saved import Trained
 
 VOCABULARY = "vocabulary.json"
-_LEAST_HELD_OUT = 10  # texts
 _SAMPLES = 5  # texts that a comparison shows
 _MOST_ROWS = 64  # of a batch that --minutes chooses
-
-
-class ClassifyTextSettings(LexiconSettings):
-    """Which words are known, and how much of a text is read."""
-
-    longest: int = Field(400, ge=1, le=1_000_000, description="words of a text that are read")
-
-
-@dataclass(frozen=True)
-class LabelledFiles:
-    """The files of a classifier."""
-
-    text: LabelledText | Part[Labelled]
-    valid: LabelledText | None = None
-
-    @property
-    def size(self) -> int | None:
-        """Return the bytes of the training files."""
-        return self.text.size
-
-
-@dataclass(frozen=True)
-class PreparedClasses:
-    """Labelled texts as arrays, with what turns them into numbers."""
-
-    vocabulary: ClassVocabulary
-    facts: DataFacts
-    learned: LabelledTexts
-    measured: LabelledTexts | None
-    was_held_out: bool = False  # whether they are a part of the files, not files of their own
-    vectors: GivenVectors | None = None
-
-    def digest(self) -> str:
-        """Return the SHA-256 of what is learned from."""
-        return self.facts.sha256
 
 
 @runtime_checkable
@@ -135,21 +104,21 @@ class Classification(Task):
         if examples.valid is not None:
             measured = examples.valid.read()
         else:
-            learned, measured = _held_out(learned, data.hold_out)
-        vocabulary: ClassVocabulary = how.vocabulary or _vocabulary(learned, settings, several, labels_of)
+            learned, measured = hold_out(learned, data.hold_out)
+        vocabulary: ClassVocabulary = how.vocabulary or make_vocabulary(learned, settings, several, labels_of)
         settings, lexicon, vectors = yield from given_vectors(
             settings, vocabulary.lexicon, extend=how.vocabulary is None
         )
         vocabulary = replace(vocabulary, lexicon=lexicon)
         settings, vocabulary = yield from given_states(settings, vocabulary)
-        made = _arrays(learned, vocabulary)
-        lengths_N = _lengths(made, settings)
+        made = to_arrays(learned, vocabulary)
+        lengths_N = word_lengths(made, settings)
         words = int(lengths_N.sum())
         facts = DataFacts(examples.text.names, examples.text.sha256, examples.text.size or 0, words, words)
         empty = int((lengths_N == 0).sum())
         if empty:
             yield Note(f"{empty:,} of {len(learned):,} texts have no words")
-        held_out = _arrays(measured, vocabulary) if measured else None
+        held_out = to_arrays(measured, vocabulary) if measured else None
         return settings, PreparedClasses(vocabulary, facts, made, held_out, examples.valid is None, vectors)
 
     def sized(self, settings: RunSettings, prepared: PreparedClasses, tokens: float) -> Mapping[str, Any]:
@@ -289,7 +258,7 @@ class Classification(Task):
         yield Stage("read the texts")
         examples = LabelledText(files, changed).read()
         vocabulary: ClassVocabulary = run.vocabulary
-        _check_known(examples, vocabulary)
+        check_known(examples, vocabulary)
         gold = [vocabulary.labels_of(each.label) for each in examples]
         yield Stage("classify", len(examples), "texts")
         logits_NK = run.model.logits([each.text for each in examples])
@@ -334,7 +303,7 @@ class Classification(Task):
         learned = text.read()
         held = LabelledText(valid, data).read() if valid else []
         if not valid:
-            learned, held = _held_out(learned, sizes.COMPARED)
+            learned, held = hold_out(learned, sizes.COMPARED)
         if not held:
             raise DataError(
                 f"there are only {len(learned):,} texts, too few to hold some out; give more with --valid",
@@ -365,99 +334,11 @@ class Classification(Task):
         return Scores(values | {"calibration_error": found.calibration_error}, each)
 
 
-def _held_out(examples: list[Labelled], share: float) -> tuple[list[Labelled], list[Labelled]]:
-    """Hold out every n-th text of each label, so that all labels stay in both parts."""
-    if not share or len(examples) * share < _LEAST_HELD_OUT:
-        return examples, []
-    every = max(2, round(1 / share))
-    seen: Counter[str] = Counter()
-    learned: list[Labelled] = []
-    measured: list[Labelled] = []
-    for each in examples:
-        seen[each.label] += 1
-        (measured if seen[each.label] % every == 0 else learned).append(each)
-    return learned, measured
-
-
-def _vocabulary(
-    examples: list[Labelled], settings: RunSettings, several: bool, labels_of: Any
-) -> ClassVocabulary:
-    """Collect the words and labels of the texts."""
-    from nextword.text.splitter import split
-
-    counts: Counter[str] = Counter()
-    for each in examples:
-        labels = labels_of(each.label)
-        if not several and not each.label:
-            raise DataError("the text has no label", each.path, each.line)
-        counts.update(labels)
-    if len(counts) < 2:
-        only = next(iter(counts), "")
-        raise DataError(
-            f"all texts have the label '{only}', so there is nothing to learn; choose another column with "
-            "--set data.label=NAME",
-            examples[0].path,
-        )
-    if len(counts) > 20 and len(counts) > 0.5 * len(examples):
-        raise DataError(
-            f"there are {len(counts):,} different labels of {len(examples):,} texts, which looks like the "
-            "wrong column; choose another with --set data.label=NAME",
-            examples[0].path,
-        )
-    text = cast(ClassifyTextSettings, settings.text)
-    read = examples if _reads_words(settings) else []
-    lexicon = Lexicon.of((split(each.text)[: text.longest] for each in read), text)
-    labels = tuple(sorted(counts, key=lambda label: (-counts[label], label)))
-    return ClassVocabulary(lexicon, labels, several, 0, text.longest)
-
-
-def _reads_words(settings: RunSettings) -> bool:
-    """Return whether the family reads words of a list, as networks do; the others hash them."""
-    family = settings.find_family()
-    names = family.parts(settings.model) if isinstance(family, CompositeFamily) else (settings.family,)
-    return not all(isinstance(family_of(settings.task, name), CountFamily) for name in names)
-
-
-def _lengths(examples: LabelledTexts, settings: RunSettings) -> Any:
-    """Return the words of each text: for a family that splits texts itself, those between spaces."""
-    if _reads_words(settings):
-        return examples.sentences.lengths_N
-    return np.array([len(text.split()) for text in examples.texts], np.int64)
-
-
 def held_out_logits(model: Any, measured: LabelledTexts) -> Any:
     """Return the scores of held-out texts: those from before they were learned from too, if they were."""
     if isinstance(model, FittedToAll) and model.held_out_logits is not None:
         return model.held_out_logits
     return model.logits(list(measured.texts))
-
-
-def _check_known(examples: list[Labelled], vocabulary: ClassVocabulary) -> None:
-    """Refuse texts without labels, and files none of whose labels the classifier knows."""
-    found: set[str] = set()
-    for each in examples:
-        if not each.label and not vocabulary.several:
-            raise DataError(
-                "the text has no label; classify texts without labels with: nextword predict RUN FILE",
-                each.path,
-                each.line,
-            )
-        found.update(vocabulary.labels_of(each.label))
-    if not found & set(vocabulary.labels):
-        shown = ", ".join(f"'{label[:40]}'" for label in sorted(found)[:3])
-        known = ", ".join(vocabulary.labels[:8])
-        raise DataError(
-            f"none of the labels here ({shown}) was seen in training ({known}); choose the column of the "
-            "label with --set data.label=NAME",
-            examples[0].path,
-            examples[0].line,
-        )
-
-
-def _arrays(examples: list[Labelled], vocabulary: ClassVocabulary) -> LabelledTexts:
-    return LabelledTexts(
-        [each.text for each in examples], [vocabulary.labels_of(each.label) for each in examples], vocabulary
-    )
 
 
 TASK = Classification()

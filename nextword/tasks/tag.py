@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, cast
 
@@ -37,44 +37,24 @@ from nextword.runs.settings import RunSettings
 from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun
 from nextword.tasks import sizes
-from nextword.tasks.vectors import GivenVectors, given_states, given_vectors
-from nextword.text.lexicon import Lexicon, LexiconSettings
+from nextword.tasks.tagged_examples import (
+    PreparedTags,
+    TagFiles,
+    check_known,
+    checked,
+    hold_out,
+    make_vocabulary,
+    to_arrays,
+)
+from nextword.tasks.vectors import given_states, given_vectors
+from nextword.text.lexicon import LexiconSettings
 
 if TYPE_CHECKING:
     from nextword.runs.saved import Trained
 
 VOCABULARY = "vocabulary.json"
-_LEAST_HELD_OUT = 2  # sentences
 _SAMPLES = 5  # sentences that a comparison shows
 _MOST_ROWS = 32  # of a batch that --minutes chooses
-
-
-@dataclass(frozen=True)
-class TagFiles:
-    """The files of a tagger."""
-
-    text: TaggedText | Part[Tagged]
-    valid: TaggedText | None = None
-
-    @property
-    def size(self) -> int | None:
-        """Return the bytes of the training text."""
-        return self.text.size
-
-
-@dataclass(frozen=True)
-class PreparedTags:
-    """Sentences as arrays, with what turns them into numbers."""
-
-    vocabulary: TagVocabulary
-    facts: DataFacts
-    learned: TaggedSentences
-    measured: TaggedSentences | None
-    vectors: GivenVectors | None = None
-
-    def digest(self) -> str:
-        """Return the SHA-256 of what is learned from."""
-        return self.facts.sha256
 
 
 class Tagging(Task):
@@ -116,14 +96,14 @@ class Tagging(Task):
         if examples.valid is not None:
             measured = examples.valid.read()
         else:
-            learned, measured = _held_out(learned, data.hold_out)
-        vocabulary: TagVocabulary = how.vocabulary or _vocabulary(learned, settings, how.known)
+            learned, measured = hold_out(learned, data.hold_out)
+        vocabulary: TagVocabulary = how.vocabulary or make_vocabulary(learned, settings, how.known)
         settings, lexicon, vectors = yield from given_vectors(
             settings, vocabulary.lexicon, extend=how.vocabulary is None
         )
         vocabulary = replace(vocabulary, lexicon=lexicon)
         settings, vocabulary = yield from given_states(settings, vocabulary)
-        learned, repairs = _checked(learned, vocabulary.scheme, data.bio)
+        learned, repairs = checked(learned, vocabulary.scheme, data.bio)
         if repairs:
             yield Note(
                 f"{repairs:,} sentences had tags that do not follow the scheme {vocabulary.scheme.upper()} "
@@ -137,8 +117,8 @@ class Tagging(Task):
         return settings, PreparedTags(
             vocabulary,
             facts,
-            _arrays(learned, vocabulary),
-            _arrays(measured, vocabulary) if measured else None,
+            to_arrays(learned, vocabulary),
+            to_arrays(measured, vocabulary) if measured else None,
             vectors,
         )
 
@@ -260,7 +240,7 @@ class Tagging(Task):
         began = time.perf_counter()
         yield Stage("read the sentences")
         sentences = TaggedText(files, changed).read()
-        _check_known(sentences, run.vocabulary)
+        check_known(sentences, run.vocabulary)
         counted = TaggedSentences(
             [each.words for each in sentences], [each.tags for each in sentences], run.vocabulary
         )
@@ -312,7 +292,7 @@ class Tagging(Task):
         learned = text.read()
         held = TaggedText(valid, data).read() if valid else []
         if not valid:
-            learned, held = _held_out(learned, sizes.COMPARED)
+            learned, held = hold_out(learned, sizes.COMPARED)
         if not held:
             raise DataError(
                 f"there are only {len(learned):,} sentences, too few to hold some out; use --valid",
@@ -333,7 +313,7 @@ class Tagging(Task):
         """Tag the held-out sentences; each counts with the F1 of its spans, or its share of right tags."""
         from nextword.tasks.taggers import measure
 
-        counted, report = _arrays(held, run.vocabulary), None
+        counted, report = to_arrays(held, run.vocabulary), None
         each = [0.0] * len(held)
         for found in measure(run.model, counted, run.vocabulary, each):
             report = found
@@ -358,93 +338,6 @@ def _sentence(words: Sequence[str], tags: Sequence[str]) -> str:
 def _row_length(settings: RunSettings) -> int:
     """Return how many words a row of ``train.batch`` stands for."""
     return int(cast(Any, settings.train).length or cast(Any, settings.find_family()).row_length)
-
-
-def _held_out(sentences: list[Tagged], share: float) -> tuple[list[Tagged], list[Tagged]]:
-    """Hold out every n-th sentence."""
-    if not share or len(sentences) * share < _LEAST_HELD_OUT:
-        return sentences, []
-    every = max(2, round(1 / share))
-    return (
-        [each for at, each in enumerate(sentences) if at % every != every - 1],
-        sentences[every - 1 :: every],
-    )
-
-
-def _vocabulary(sentences: list[Tagged], settings: RunSettings, known: TagVocabulary | None) -> TagVocabulary:
-    """Collect the words and tags of the sentences; those of ``known``, a run to start from, come first."""
-    from collections import Counter
-
-    data = cast(TagDataSettings, settings.data)
-    counts = Counter(tag for each in sentences for tag in each.tags)
-    if len(counts) < 2 and known is None:
-        only = next(iter(counts))
-        raise DataError(
-            f"every word has the tag '{only}', so there is nothing to learn; choose another column with "
-            "--set data.column=NAME",
-            sentences[0].path,
-        )
-    if len(counts) > 2000 and len(counts) > 0.3 * counts.total():
-        raise DataError(
-            f"there are {len(counts):,} different tags on {counts.total():,} words, which looks like the "
-            "wrong column; choose another with --set data.column=NAME",
-            sentences[0].path,
-        )
-    try:
-        scheme = "none" if data.bio == "none" else spans.find_scheme(each.tags for each in sentences)
-    except spans.TagError as error:
-        where = sentences[error.sentence]
-        raise DataError(str(error), where.path, where.line_of(error.word)) from error
-    lexicon = Lexicon.of((each.words for each in sentences), cast(LexiconSettings, settings.text))
-    tags = tuple(sorted(counts, key=lambda tag: (-counts[tag], tag)))
-    if known is None:
-        return TagVocabulary(lexicon, tags, scheme)
-    if scheme != known.scheme and any(tag != "O" for tag in tags):
-        raise DataError(
-            f"the tags have the scheme '{scheme}', and those of the run to start from '{known.scheme}'; "
-            "convert the tags, or train without --from",
-            sentences[0].path,
-        )
-    merged = known.lexicon.merged(lexicon)
-    return replace(known, lexicon=merged, tags=tuple(dict.fromkeys((*known.tags, *tags))))
-
-
-def _checked(sentences: list[Tagged], scheme: spans.Name, bio: str) -> tuple[list[Tagged], int]:
-    """Repair tags that are not legal, or refuse them."""
-    if scheme == "none":
-        return sentences, 0
-    made, repairs = [], 0
-    for each in sentences:
-        places = spans.illegal_steps(each.tags, scheme)
-        if places and bio == "strict":
-            at = min(places[0], len(each.tags) - 1)
-            raise DataError(
-                f"the tag '{each.tags[at]}' of '{each.words[at]}' may not stand there in {scheme.upper()}; "
-                "mend it, or use --set data.bio=repair",
-                each.path,
-                each.line_of(at),
-            )
-        repairs += bool(places)
-        made.append(each._replace(tags=spans.repaired(each.tags, scheme)) if places else each)
-    return made, repairs
-
-
-def _check_known(sentences: list[Tagged], vocabulary: TagVocabulary) -> None:
-    """Refuse a file none of whose tags the tagger knows: it is not tagged, or this is another column."""
-    found = {tag for each in sentences for tag in each.tags}
-    if not found & set(vocabulary.tags):
-        shown = ", ".join(f"'{tag}'" for tag in sorted(found)[:3])
-        known = ", ".join(sorted(vocabulary.tags)[:8])
-        raise DataError(
-            f"none of the tags here ({shown}, …) was seen in training ({known}, …); choose the column of the "
-            "tag with --set data.column=NAME, and tag a text without tags with: nextword predict RUN FILE",
-            sentences[0].path,
-            sentences[0].line,
-        )
-
-
-def _arrays(sentences: list[Tagged], vocabulary: TagVocabulary) -> TaggedSentences:
-    return TaggedSentences([each.words for each in sentences], [each.tags for each in sentences], vocabulary)
 
 
 TASK = Tagging()

@@ -51,10 +51,8 @@ class Checkpointer:
     resumed: list[int] = field(default_factory=list)  # steps at which it was resumed
     _last: int = 0  # the step of the newest checkpoint
     _failed: bool = False
-
-    def __post_init__(self) -> None:
-        self._about: dict[str, Any] = {}
-        self._is_sharded = False  # every rank writes its own file
+    _about: dict[str, Any] = field(default_factory=dict)
+    _is_sharded: bool = False  # every rank writes its own file
 
     @cached_property
     def _checkpoints(self) -> Checkpoints:

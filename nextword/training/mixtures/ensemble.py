@@ -23,7 +23,8 @@ from nextword.runs import facts
 from nextword.runs.saved import Trained
 from nextword.runs.settings import RunSettings, family_of, plan
 from nextword.store.writing import NewRun
-from nextword.tasks.classify import LabelledFiles, PreparedClasses, held_out_logits
+from nextword.tasks.classify import held_out_logits
+from nextword.tasks.labelled_examples import LabelledFiles, PreparedClasses
 from nextword.training.mixtures.mixture import TrainNetwork
 from nextword.training.order import Conditions
 
