@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from nextword.core import config
-from nextword.core.contracts import Block, Encoded, LanguageModel, NetworkModel, Tokenizer
-from nextword.core.display import LONG, about, show_number, show_size
-from nextword.core.errors import ConfigError, DamagedError, FormatError, NextwordError
-from nextword.core.events import Done, Event, Note, Stage, returned
+from nextword.core.contracts import Encoded, LanguageModel, Tokenizer
+from nextword.core.display import show_number
+from nextword.core.errors import ConfigError, DamagedError, FormatError
+from nextword.core.events import Event, Note, Stage, returned
 from nextword.core.family import Budget, CountFamily, Family, NetworkFamily
 from nextword.core.settings import Settings
 from nextword.core.task import (
@@ -33,7 +32,6 @@ from nextword.core.task import (
 )
 from nextword.data.beginning import Beginning
 from nextword.data.encode import DataFacts, PackedText, encode, hash_ids
-from nextword.data.seen import SeenText
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.data.split import TooShort, hold_out
@@ -48,7 +46,6 @@ from nextword.text.subwords import default_size
 from nextword.text.tokenizers import load_tokenizer
 
 if TYPE_CHECKING:
-    from nextword.evaluation.lm.dynamic import DynamicStream
     from nextword.models.network import Network
     from nextword.runs.saved import Trained
 
@@ -59,8 +56,6 @@ _WHOLE = {
     "words": 200_000_000,
     "characters": 20_000_000,
 }  # bytes: texts up to this size are read whole for an estimate
-_BEGINNING = 16_000  # bytes that are timed before a long text is measured
-_TIMED = 20  # the time is reported for texts this many times as long as their timed beginning
 _VALIDATED = ("tokens", "perplexity", "word_perplexity", "bits_per_byte", "unknown_rate")
 
 
@@ -319,20 +314,9 @@ class LanguageModelling(Task):
 
     def evaluate(self, run: Trained, files: Sequence[str], sets: Mapping[str, Any]) -> Iterator[Event]:
         """Measure perplexity and bits per byte of files."""
-        from nextword.evaluation.lm.perplexity import evaluate
+        from nextword.tasks.text_measure import measure
 
-        dynamic = {key: value for key, value in sets.items() if key.startswith("dynamic.")}
-        data = cast(DataSettings, run.settings.data)
-        source = Source.for_reading(files, data, {key: sets[key] for key in sets if key not in dynamic})
-        stream = _dynamic_stream(run, dynamic) if dynamic else None
-        if stream is None:
-            yield from _announce(run, source)
-        yield Stage("measure", source.size, "bytes")
-        seen = SeenText(run.facts.data)
-        report = evaluate(run.model, run.vocabulary, seen.watch(source.blocks()), stream)
-        report = replace(report, training_text=_seen(seen, source, data))
-        yield from (Note(message) for message in source.notes)
-        yield Done(report)  # it shows its explanation itself
+        return measure(run, files, sets)
 
     def predictor(self, run: Trained, options: PredictOptions = DEFAULT_OPTIONS) -> Predictor:
         """Refuse: a language model continues a text, which is `generate`."""
@@ -358,45 +342,6 @@ def _loss(before: float, after: float) -> str:
     )
 
 
-def _announce(run: Trained, source: Source) -> Iterator[Event]:
-    """Say how long measuring a long text takes, by timing its beginning; a count model is quick."""
-    from nextword.evaluation.lm.perplexity import evaluate
-
-    is_slow = isinstance(run.model, NetworkModel)
-    if not is_slow or source.size is None or source.size < _TIMED * _BEGINNING:
-        return
-    first = next(iter(source.blocks()), None)
-    head = b"" if first is None else first.data[:_BEGINNING]
-    began = time.perf_counter()
-    try:
-        evaluate(cast(LanguageModel, run.model), run.vocabulary, [Block(head, True, "its beginning")])
-    except NextwordError:
-        return  # it is reported with its place when the text is measured
-    seconds = (time.perf_counter() - began) * source.size / max(1, len(head))
-    if seconds > LONG:
-        yield Note(f"measuring {show_size(source.size)} takes {about(seconds)}")
-
-
-def _dynamic_stream(run: Trained, sets: Mapping[str, Any]) -> DynamicStream:
-    """Make the stream of dynamic evaluation, in which a copy of the model is trained on scored text."""
-    from nextword.evaluation.lm.dynamic import DynamicStream, needs_network
-
-    if "dynamic.rule" not in sets:
-        raise ConfigError(
-            f"'{next(iter(sets))}' has no effect without a rule; add --dynamic sgd or --dynamic rms"
-        )
-    needs_network(run.model)
-    from nextword.mixtures.dynamic import RATES, DynamicSettings
-
-    rate = {"dynamic.rate": RATES.get(sets["dynamic.rule"], 0.0)}
-    made: Any = config.build({"dynamic": DynamicSettings}, rate, sets)["dynamic"]
-    stream = DynamicStream(run.model, made)
-    if made.statistics:
-        text = Source.for_reading([made.statistics], run.settings.data)
-        stream.gather(run.tokenizer.encode_blocks(text.blocks()))
-    return stream
-
-
 def limit_to_time(settings: RunSettings, texts: Texts, seconds: float | None) -> tuple[RunSettings, Texts]:
     """Limit the texts and the number of subwords to what can be read and learned in the time."""
     if seconds is None:
@@ -413,14 +358,6 @@ def limit_to_time(settings: RunSettings, texts: Texts, seconds: float | None) ->
     }
     learned = values if settings.text.tokenizer in sizes.LEARNED else {}
     return with_open(settings, learned), replace(texts, source=source, valid=valid)
-
-
-def _seen(seen: SeenText, source: Source, data: DataSettings) -> str | None:
-    """Say what a measured text has in common with the training text, if anything."""
-    if seen.begins_the_text:
-        return "the text begins with the one that this model was trained on"
-    both = seen.shared_file(source, data)
-    return None if both is None else f"{both} is a part of what this model was trained on"
 
 
 def _shared(source: Source, valid: Source) -> Iterator[Note]:

@@ -203,6 +203,6 @@ def test_measuring_a_long_text_says_beforehand_how_long_it_takes(run, text, monk
         return notes_of(run.settings.find_task().evaluate(run.trained, [str(text)], {}))
 
     assert not any("takes" in note for note in told())
-    monkeypatch.setattr("nextword.tasks.lm._BEGINNING", 50)
-    monkeypatch.setattr("nextword.tasks.lm.LONG", 0.0)
+    monkeypatch.setattr("nextword.tasks.text_measure._BEGINNING", 50)
+    monkeypatch.setattr("nextword.tasks.text_measure.LONG", 0.0)
     assert any(note.startswith("measuring ") and " takes about " in note for note in told())
