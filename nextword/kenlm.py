@@ -129,8 +129,12 @@ class State:
         self._context, self._calls = context, None
 
     def _be_compiled(self, calls: Calls, place: tuple[int, Any], known: tuple[int, ...] | None) -> None:
-        self._calls, self._known = calls, known
-        self._at, self._block = place
+        """Become a copy of the context at a place."""
+        if self._calls is not calls:
+            self._calls = calls
+            self._at, self._block = next(calls.rows, None) or calls.place()
+        calls.copy(place[0], self._at)
+        self._known = known
 
     def __eq__(self, other: object) -> bool:
         return self._words() == other._words() if isinstance(other, State) else NotImplemented
@@ -148,7 +152,7 @@ class State:
         copied = State()
         copied._context = self._context
         if self._calls is not None:
-            copied._be_compiled(self._calls, self._calls.copy((self._at, self._block)), self._known)
+            copied._be_compiled(self._calls, (self._at, self._block), self._known)
         return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> State:
@@ -315,14 +319,14 @@ class Model:
         if self._calls is None:
             state._be(self._begin)
         else:
-            state._be_compiled(self._calls, self._calls.start(), self._begin.words)
+            state._be_compiled(self._calls, self._calls.start, self._begin.words)
 
     def NullContextWrite(self, state: State) -> None:  # noqa: N802 - KenLM's name
         """Set the state to an empty context."""
         if self._calls is None:
             state._be(self._null)
         else:
-            state._be_compiled(self._calls, self._calls.place(), ())
+            state._be_compiled(self._calls, self._calls.null, ())
 
     def BaseScore(self, in_state: State, word: Text, out_state: State) -> float:  # noqa: N802 - KenLM's name
         """Return log10 p of a word after a state; ``out_state`` becomes the state after the word."""
@@ -377,7 +381,7 @@ class Model:
             self._own(state)
         elif state._calls not in self._earlier:
             raise ValueError(OTHER_MODEL)
-        place = calls.start() if words == self._begin.words else calls.read(words[::-1])
+        place = calls.start if words == self._begin.words else calls.read(words[::-1])
         state._be_compiled(calls, place, words)
 
     def vocab_index(self, word: Text) -> int:

@@ -40,7 +40,9 @@ class Calls:
     words are searched in the trie; then every call fails, `is_used_up` says so, and tables are worthwhile.
     """
 
-    __slots__ = ("_full_scores", "_kept", "_rooms", "_size", "head", "rows", "score", "step")
+    __slots__ = (
+        "_full_scores", "_kept", "_rooms", "_size", "copy", "head", "null", "rows", "score", "start", "step",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -57,10 +59,15 @@ class Calls:
         self.rows: Iterator[Place] = iter(())
         # Called with `head` as first argument: nothing is in between. NaN: damaged arrays, or used up.
         self.score = _direct(kernels.score, self.head, b"", True, True)
-        at, _ = self.place()
-        self.step = _direct(kernels.step, at, UNKNOWN, at)
+        self.null, self.start = self.place(), self.place()
+        self.step = _direct(kernels.step, self.start[0], UNKNOWN, self.start[0])
+        self.copy = _direct(kernels.copy, self.null[0], self.start[0])
         self._full_scores = _direct(kernels.full_scores, self.head, b"", True, True, *_arrays(2))
         self.head[kernels.LEFT] = left
+        if trie.order > 1:
+            context = view(self.start)
+            context[kernels.HELD] = 1
+            context[kernels.NODES] = context[kernels.NODES + trie.order] = START
 
     @property
     def is_used_up(self) -> bool:
@@ -77,16 +84,6 @@ class Calls:
         first, width = block.ctypes.data, block.strides[0]
         self.rows = zip(range(first, first + block.nbytes, width), repeat(block), strict=False)
         return next(self.rows)
-
-    def start(self) -> Place:
-        """Return the context after START."""
-        place = self.place()
-        order = int(self.head[kernels.ORDER])
-        if order > 1:
-            context = view(place)
-            context[kernels.HELD] = 1
-            context[kernels.NODES] = context[kernels.NODES + order] = START
-        return place
 
     def full_scores(
         self, sentence: bytes, begin: bool, end: bool
@@ -111,12 +108,6 @@ class Calls:
             if np.isnan(self.step(place[0], word, place[0])):
                 raise DamagedError(DAMAGED)
         return place
-
-    def copy(self, place: Place) -> Place:
-        """Return a copy of a context."""
-        copied = self.place()
-        view(copied)[:] = view(place)
-        return copied
 
     def last(self, place: Place) -> tuple[int, bool]:
         """Return the length of the n-gram of the last word that was read, and whether it is unknown."""

@@ -405,6 +405,16 @@ def _step(head, before, word, after):
 
 
 @njit(cache=True)
+def copy(source, target):
+    """Copy a context; both are addresses."""
+    context = carray(_pointer(source), (_ANY,), np.int64)
+    other = carray(_pointer(target), (_ANY,), np.int64)
+    order = carray(_pointer(context[HEAD]), (_ANY,), np.int64)[ORDER]
+    for n in range(NODES + 2 * order):
+        other[n] = context[n]
+
+
+@njit(cache=True)
 def matter(head, context):
     """Return how many words of a context can still matter; -1 if an offset points outside its array.
 
