@@ -16,7 +16,7 @@ from places import ROOT
 from nextword.drawing.height import height
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-SECONDS = 240  # most for one of them, however busy the machine is
+SECONDS = 900  # most for one of them, however busy the machine is
 
 # Any connection would end the notebook.
 ALONE = """
