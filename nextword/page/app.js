@@ -12,12 +12,18 @@ let shown = null; // { screen, leave }
 /** Write the state of a screen into the address, without a new entry in the history. */
 function remember(screen, state) {
   const hash = format(screen, state);
-  document.querySelector(`nav a[data-screen="${screen}"]`).href = hash; // whoever comes back finds it as it was
+  link(screen, hash);
   if (hash !== location.hash) history.replaceState(null, "", hash);
+}
+
+/** Let the link to a screen lead to what it shows now: whoever comes back finds it as it was. */
+function link(screen, hash) {
+  document.querySelector(`nav a[data-screen="${screen}"]`).href = hash;
 }
 
 async function show() {
   const { screen, state } = parse(location.hash);
+  link(screen, format(screen, state));
   if (shown?.screen === screen && shown.update) {
     shown.update(state);
     return;
@@ -25,9 +31,9 @@ async function show() {
   shown?.leave?.();
   shown = { screen };
   document.title = `${TITLES[screen]} – nextword`;
-  for (const link of document.querySelectorAll("nav a")) {
-    if (link.dataset.screen === screen) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+  for (const each of document.querySelectorAll("nav a")) {
+    if (each.dataset.screen === screen) each.setAttribute("aria-current", "page");
+    else each.removeAttribute("aria-current");
   }
   put(main, el("p", { class: "soft" }, "…"));
   const module = await import(`./${screen}.js`);

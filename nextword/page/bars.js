@@ -14,7 +14,7 @@ export function bars({ take, why, label }) {
     const word = el("bdi", { class: "word", dir: "auto" });
     const share = el("span", { class: "share" });
     const key = el("kbd", { "aria-hidden": "true" }, String(place + 1));
-    const bar = el("button", { type: "button", class: "bar", onclick: (event) => take(made.text, event) }, key, word, share);
+    const bar = el("button", { type: "button", class: "bar", onclick: (event) => take(made.text, event) }, key, word, " ", share);
     const reason = el("button", { type: "button", class: "why", title: "Why this word?", onclick: () => why(made.text) }, "?");
     const made = { item: el("li", {}, bar, reason), bar, word, share, reason, text: "" };
     return made;
@@ -31,7 +31,6 @@ export function bars({ take, why, label }) {
       each.word.classList.toggle("end", text === END);
       each.share.textContent = percent(probability);
       each.bar.style.setProperty("--share", (most > 0 ? probability / most : 0).toFixed(4));
-      each.bar.setAttribute("aria-label", `${name}, ${percent(probability)}`);
       each.reason.setAttribute("aria-label", `Why ${name}?`);
       each.reason.setAttribute("aria-expanded", String(text === chosen));
     });

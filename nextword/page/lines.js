@@ -13,7 +13,7 @@ const FILE = 64 << 20; // bytes
 
 /** Make the part of the screen that takes files; `models()` gives the one or two models to score with. */
 export function lines(models) {
-  const input = el("input", { type: "file", id: "file", class: "unseen", tabindex: "-1", accept: ".txt,.text,.csv,.tsv,.md,text/*", onchange: () => take(input.files[0]) });
+  const input = el("input", { type: "file", class: "unseen", tabindex: "-1", "aria-label": "Text file", accept: ".txt,.text,.csv,.tsv,.md,text/*", onchange: () => take(input.files[0]) });
   const button = el("button", { type: "button", onclick: () => input.click() }, "Choose a file");
   const drop = el("div", { class: "drop" }, el("p", {}, "Drop a text file here to score it line by line, or "), button, input);
   const place = el("div");
