@@ -6,7 +6,11 @@ import pytest
 from browsing import EVIL, NAME
 
 LINES = ["the cat sat on the mat .", "the dog sat on the rug .", "the cat saw the dog on the mat ."]
-SCRIPTS = ["सभी मनुष्यों को गौरव और अधिकारों", "人人生而自由在尊严和权利上一律平等", "يولد جميع الناس أحرارا متساوين"]
+SCRIPTS = [
+    "सभी मनुष्यों को गौरव और अधिकारों",
+    "人人生而自由在尊严和权利上一律平等",
+    "يولد جميع الناس أحرارا متساوين",
+]
 TEXT = "\n".join([*LINES, *SCRIPTS, f"say {EVIL} now"] * 12) + "\n"
 
 

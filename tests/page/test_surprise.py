@@ -21,11 +21,10 @@ def test_surprising_words_are_stronger(visit):
     page = visit()
     page.get_by_role("link", name="Surprise").click()
     page.locator("#text").fill(TEXT)
-    tokens = page.get_by_role("option").filter(visible=True).and_(page.locator(".token"))
     expect(page.locator(".token")).to_have_count(8)  # seven words, and the end of the line
-    assert strength(page.locator(".token", has_text="zebra")) > 2 * strength(page.locator(".token", has_text="cat"))
+    zebra, cat = (page.locator(".token", has_text=word) for word in ("zebra", "cat"))
+    assert strength(zebra) > 2 * strength(cat)
     expect(page.locator(".totals")).to_contain_text("bits per byte")
-    assert tokens.count() == 8
 
 
 def test_token_shows_its_alternatives(visit):

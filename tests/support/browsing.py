@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-ARGUMENTS = (
-    "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run "
-    "--disable-background-networking --disable-component-update --disable-sync"
-).split()
+ARGUMENTS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
 NAME = "<img·src=x·onerror=alert(1)>"  # of a run
 EVIL = "<script>alert(1)</script>"  # a word
 PATIENCE = 30_000  # milliseconds: the machine may be busy
