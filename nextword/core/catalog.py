@@ -70,6 +70,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "gru-torch": "nextword.models.seq2seq:GRU_TORCH",
         "mingru": "nextword.models.seq2seq:MINGRU",
         "transformer": "nextword.models.seq2seq:TRANSFORMER",
+        "babble": "nextword.models.seq2seq:BABBLE",
     },
     # How a model made of models is trained, by task: `fit` and `part_settings`.
     "composition": {

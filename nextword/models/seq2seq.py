@@ -20,6 +20,7 @@ from nextword.data.paired import PairVocabulary
 from nextword.models.family import load_weights, save_weights
 from nextword.models.network import Network, NeuralLanguageModel, NeuralState
 from nextword.models.seq2seq_recurrent import (
+    IndependentTranslator,
     RecurrentTranslator,
     RecurrentTranslatorSettings,
     RNNTranslatorSettings,
@@ -156,6 +157,14 @@ GRU_TORCH = _family("gru-torch")
 """Encoder-decoder: GRU layers as in PyTorch."""
 MINGRU = _family("mingru", MinGRUTranslatorSettings)
 """Encoder-decoder: minimal GRU layers."""
+BABBLE = TranslatorFamily(
+    "babble",
+    RecurrentTranslatorSettings,
+    partial(IndependentTranslator, "lstm"),
+    {"train.rate": 3e-3},
+    _recurrent(4e-3),
+)
+"""Encoder-decoder that writes every word without reading the others: the design that fails."""
 TRANSFORMER = TranslatorFamily(
     "transformer",
     TransformerTranslatorSettings,

@@ -277,6 +277,20 @@ class RecurrentTranslator(Network):
         return [mask((x_TBX.shape[1], width), self.share, x_TBX) for width in joins]
 
 
+class IndependentTranslator(RecurrentTranslator):
+    """A decoder that never reads what it wrote: given its source, each word of a target is independent.
+
+    The design that fails [MAUSAM "Can you think of a fundamental problem in this design?"]: z(t) = f(z(t-1),
+    c(t)) without y(t-1), so that words which fit their places do not fit each other.
+    """
+
+    def __init__(
+        self, cell: str, settings: RecurrentTranslatorSettings, vocabulary: PairVocabulary
+    ) -> None:
+        super().__init__(cell, settings, vocabulary)
+        self.scale_words = 0.0  # the vectors of its own words are never seen
+
+
 class _Looking:
     """Attention of all rows to their sources, for the steps of one pass."""
 

@@ -13,6 +13,8 @@ import numpy as np
 from nextword.drawing.coloured import coloured
 from nextword.drawing.heat import Names, heat, thumbnails
 from nextword.drawing.page import Table
+from nextword.probe import alignment
+from nextword.probe.pairs import PairSubject
 from nextword.probe.result import Figure, ProbeResult
 from nextword.probe.selection import check_layer
 from nextword.probe.settings import ProbeSettings
@@ -28,7 +30,7 @@ class OfAttention:
     """What each token attends to."""
 
     about = "attention maps of every layer and head (--layer L --head N for one)"
-    needs = "Transformers and attention pooling"
+    needs = "translation runs, Transformers and attention pooling"
 
     def fits(self, subject: Subject) -> bool:
         """Accept networks whose blocks mix by attention, or whose pooling does."""
@@ -36,6 +38,8 @@ class OfAttention:
             from nextword.probe import maps  # needs torch
 
             return maps.of_encoder(subject.network) is not None or maps.has_pooling(subject.network)
+        if isinstance(subject, PairSubject):
+            return subject.attends
         if subject.kind != "transformer":
             return False
         from nextword.probe import maps  # needs torch
@@ -46,6 +50,8 @@ class OfAttention:
         """Draw all maps small, and one large: the one asked for, or the one that looks farthest."""
         from nextword.probe import maps  # needs torch
 
+        if isinstance(subject, PairSubject):
+            return alignment.every_head(subject, settings)
         if isinstance(subject, WordSubject):
             return _of_words(subject, settings)
         limit = min(settings.tokens or _TOKENS, subject.network.window)

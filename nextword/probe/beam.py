@@ -16,6 +16,7 @@ from nextword.decode.settings import DecodeSettings
 from nextword.drawing.page import Table
 from nextword.drawing.tree import Node, tree
 from nextword.models.distributions import as_numpy
+from nextword.probe.pairs import PairSubject
 from nextword.probe.result import Figure, ProbeResult
 from nextword.probe.settings import ProbeSettings
 from nextword.probe.subject import NEWLINE, Quiet, Subject
@@ -27,7 +28,7 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 class OfBeam:
     """How a beam search proceeds."""
 
-    about = "the search tree of beam decoding; --text is the prompt"
+    about = "the search tree of beam decoding; --text is the prompt, or the source of a translation"
     needs = "models that give probabilities"
 
     def fits(self, subject: Subject) -> bool:
@@ -36,7 +37,8 @@ class OfBeam:
 
     def look(self, subject: Subject, settings: ProbeSettings, against: Subject | None = None) -> ProbeResult:
         """Search from the prompt, and draw what was kept."""
-        prompt = subject.given or ""
+        is_pair = isinstance(subject, PairSubject)
+        prompt = subject.sides[0] if isinstance(subject, PairSubject) else subject.given or ""
         shown = prompt if len(prompt) <= _PROMPT else "…" + prompt[-_PROMPT:]
         shown = shown.replace("\n", NEWLINE)
         watched = Watched(subject.model)
@@ -46,8 +48,9 @@ class OfBeam:
             n_best=settings.beam_size,
             max_tokens=settings.max_tokens,
         )
-        ids = [int(i) for i in subject.tokenizer.encode(prompt)]
-        texts = collect(generate(watched, [ids], asked, subject.tokenizer))
+        ids = [] if is_pair else [int(i) for i in subject.tokenizer.encode(prompt)]
+        source = subject.source if isinstance(subject, PairSubject) else None
+        texts = collect(generate(watched, [ids], asked, subject.tokenizer, source))
         nodes, words, logps = nodes_of(subject, watched, texts)
         rows = tuple(
             (text.text.strip(), text.logprob, float(np.exp(text.logprob)), text.reason) for text in texts

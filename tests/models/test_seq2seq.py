@@ -159,3 +159,11 @@ def test_unknown_contexts_are_refused():
     assert kind(context="attention+init").context == "init+attention"
     with pytest.raises(ValueError, match="init, every-step, attention"):
         kind(context="init+nothing")
+
+
+def test_a_babbler_writes_every_word_without_reading_the_others():
+    found, given = model("babble", {}), source([4])
+    one, two = (found.step(np.array([word]), found.start(1, given))[0] for word in (3, 4))
+    assert torch.equal(one, two)
+    other = model("lstm", {})
+    assert not torch.equal(*(other.step(np.array([word]), other.start(1, given))[0] for word in (3, 4)))

@@ -46,7 +46,7 @@ def test_what_fits_each_family(subject, name):
         ("gates", "rnn", "and 'rnn' is an RNN network; what fits it: gradients, depth, eigenvalues"),
         ("attention", "lstm", "attention pooling, and 'lstm' is an LSTM network; what fits it: "),
         ("evidence", "gru", "count models and mixtures (ngram, unbounded, mixture), and 'gru' is a GRU"),
-        ("alignment", "window", "for translation runs, and 'window' is a window network; what fits it: "),
+        ("alignment", "window", "attend to their source, and 'window' is a window network; what fits it: "),
     ],
 )  # fmt: skip
 def test_a_probe_that_does_not_fit_says_so_and_names_what_does(subject, what, name, message):
