@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
 INSTALL := $(PIP) install --quiet -c constraints.txt
 
-.PHONY: demo test check bench quality slow kills coverage clean
+.PHONY: demo test check bench quality slow kills coverage conformance clean
 .DELETE_ON_ERROR:
 
 # The families side by side on the embedded corpus: the table, what each model writes, and the report.
@@ -39,6 +39,15 @@ bench: .venv/.dev
 quality: .venv/.dev
 	$(BIN)/python benchmarks/quality.py
 
+# lm-evaluation-harness over HTTP and in process; its packages do not fit ours, so it has an environment of its own.
+conformance: .venv/.dev .venv-conformance/.lm-eval
+	NEXTWORD_LM_EVAL=.venv-conformance/bin/python $(BIN)/python -m pytest -q tests/agree/test_lm_eval.py tests/agree/test_openai_client.py
+
+.venv-conformance/.lm-eval:
+	$(PYTHON) -m venv .venv-conformance
+	.venv-conformance/bin/python -m pip install --quiet --disable-pip-version-check 'lm-eval[api]' -e '.[neural,serve]'
+	touch $@
+
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
@@ -54,4 +63,4 @@ quality: .venv/.dev
 	touch $@
 
 clean:
-	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf .venv .venv-conformance build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

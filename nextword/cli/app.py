@@ -21,6 +21,7 @@ from nextword.cli import (
     import_,
     inspect,
     lab,
+    lm_eval,
     mix,
     next,  # noqa: A004
     predict,
@@ -91,6 +92,7 @@ app.command("next")(next.next_)
 app.command("generate")(generate.generate)
 app.command("predict")(predict.predict)
 app.command("serve")(serve.serve)
+app.command("lm-eval")(lm_eval.lm_eval)
 app.command("compare")(compare.compare)
 app.command("lab")(lab.lab)
 app.command("inspect")(inspect.inspect)

@@ -72,11 +72,11 @@ def _integer(digits: str) -> int:
     return int(digits)
 
 
-def _float(digits: str) -> float:
+def _float(digits: str) -> float | int:
     value = float(digits)
     if not math.isfinite(value):
         raise _wrong("a number is too large")
-    return value
+    return int(value) if value.is_integer() and abs(value) < 2**63 else value  # JSON has one kind: 5.0 is 5
 
 
 def _wrong(message: str) -> ApiError:

@@ -50,14 +50,14 @@ class _Completion:
             raise ApiError(
                 422,
                 f"'best_of' is {self.best_of}, less than 'n', which is {self.n}",
-                "invalid_value",
+                "contradiction",
                 "best_of",
             )
         if asked.stream and self.best_of > self.n:
             raise ApiError(
                 422,
                 "the best of several texts is not known before they end; leave out 'stream' or 'best_of'",
-                "invalid_value",
+                "contradiction",
                 "best_of",
             )
         if not tokens:

@@ -36,7 +36,7 @@ async def embeddings(http: Request, asked: EmbeddingRequest) -> Response:
         raise ApiError(400, "this model has no vectors: it counts; ask a network", "no_vectors", "model")
     prompts = prompts_of(asked.input, found.tokenizer)
     if not all(prompt.ids for prompt in prompts):
-        raise ApiError(422, "an input is empty", "invalid_value", "input")
+        raise ApiError(422, "an input is empty", "invalid_input", "input")
     with answering():
         work = found.worker.call(lambda: vectors(model, [prompt.ids for prompt in prompts]))
         made = await while_connected(http, work)

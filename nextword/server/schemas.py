@@ -36,7 +36,7 @@ def _is_unicode(text: str) -> str:
 
 Text = Annotated[StrictStr, AfterValidator(_is_unicode), Field(max_length=1 << 20)]
 TokenId = Annotated[StrictInt, Field(ge=0, le=_ID)]
-Number = StrictFloat | StrictInt
+Number = StrictFloat  # also a whole number
 Short = Annotated[Text, Field(min_length=1, max_length=200)]
 ModelName = Annotated[
     StrictStr,
@@ -46,6 +46,11 @@ ModelName = Annotated[
 Temperature = Annotated[Number, Field(ge=0, le=2, description="0: the most likely token, always")]
 Share = Annotated[Number, Field(ge=0, le=1)]
 Penalty = Annotated[Number, Field(ge=-2, le=2)]
+
+Bias = Annotated[
+    dict[Annotated[StrictStr, Field(pattern=r"^[0-9]{1,10}$")], Annotated[Number, Field(ge=-100, le=100)]],
+    Field(max_length=1024, json_schema_extra={"additionalProperties": False}),
+]
 
 
 class Given(BaseModel):
@@ -76,10 +81,7 @@ class Sampling(Given):
     repetition_penalty: Annotated[Number, Field(ge=1, le=10)] = Field(
         1.0, description="multiplies log p of tokens used before"
     )
-    logit_bias: (
-        dict[Annotated[StrictStr, Field(pattern=r"^[0-9]{1,10}$")], Annotated[Number, Field(ge=-100, le=100)]]
-        | None
-    ) = Field(None, max_length=1024, description="added to log p of tokens, by their ids")
+    logit_bias: Bias | None = Field(None, description="added to log p of tokens, by their ids")
     stop: Short | Annotated[list[Short], Field(max_length=16)] | None = Field(
         None, description="texts that end the answer; they are not part of it"
     )

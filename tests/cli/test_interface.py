@@ -25,6 +25,7 @@ COMMANDS = {
         "--seed", "--samples", "--set",
     },
     "predict": {"--format", "--pretokenized", "--out"},
+    "lm-eval": {"--include", "--limit", "--fewshot"},
     "serve": {"--host", "--port", "--api-key-file", "--insecure"},
     "compare": {"--task", "--models", "--valid", "--tokenizer", "--minutes", "--seeds", "--set", "--out"},
     "lab": {"--run", "--out"},

@@ -15,11 +15,11 @@ def test_help_names_every_verb_once():
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_verb_is_a_file_of_its_name_everywhere(verb):
-    module = f"{verb}_" if keyword.iskeyword(verb) else verb
+    module = f"{verb}_" if keyword.iskeyword(verb) else verb.replace("-", "_")
     for folder in ("cli", "api"):
         assert (ROOT / "nextword" / folder / f"{module}.py").is_file()
     assert option_tables.page(verb).is_file()
-    assert (ROOT / "tests" / "cli" / f"test_{verb}.py").is_file()
+    assert (ROOT / "tests" / "cli" / f"test_{verb.replace('-', '_')}.py").is_file()
 
 
 @pytest.mark.parametrize("verb", VERBS)
