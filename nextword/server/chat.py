@@ -19,7 +19,7 @@ from nextword.core.contracts import Tokenizer
 from nextword.decode.engine import Row, Scored
 from nextword.server.answers import answer, begun, events, while_connected
 from nextword.server.body import StrictRoute
-from nextword.server.errors import documented
+from nextword.server.errors import streamed
 from nextword.server.models import Model, Shelf
 from nextword.server.prompts import from_text
 from nextword.server.requests import ERRORS, answering, requests_for, stops_in
@@ -32,7 +32,7 @@ TURNS = tuple(f"\n{role}:" for role in ("user", "system", ASSISTANT))  # where a
 DEFAULT_TOKENS = 256
 
 
-@router.post("/v1/chat/completions", response_model=ChatAnswer, responses=documented(*ERRORS))
+@router.post("/v1/chat/completions", response_model=ChatAnswer, responses=streamed(*ERRORS))
 async def chat(http: HttpRequest, asked: ChatRequest) -> Response:
     """Answer a conversation."""
     shelf: Shelf = http.app.state.shelf

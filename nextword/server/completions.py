@@ -13,7 +13,7 @@ from fastapi import Request as HttpRequest
 from nextword.decode.engine import Request, Row
 from nextword.server.answers import answer, begun, events, while_connected
 from nextword.server.body import StrictRoute
-from nextword.server.errors import ApiError, documented
+from nextword.server.errors import ApiError, streamed
 from nextword.server.models import Model, Shelf
 from nextword.server.prompts import Prompt, prompts_of
 from nextword.server.requests import ERRORS, answering, requests_for, stops_in
@@ -23,7 +23,7 @@ from nextword.server.texts import REASONS, Marked, Writer, arrived_rows, mark_pr
 router = APIRouter(route_class=StrictRoute, tags=["text"])
 
 
-@router.post("/v1/completions", response_model=Completion, responses=documented(*ERRORS))
+@router.post("/v1/completions", response_model=Completion, responses=streamed(*ERRORS))
 async def complete(http: HttpRequest, asked: CompletionRequest) -> Response:
     """Continue prompts, or score them: `echo` and `logprobs` with `max_tokens` 0."""
     shelf: Shelf = http.app.state.shelf

@@ -69,6 +69,15 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": ErrorAnswer, "description": about[status]} for status in statuses}
 
 
+def streamed(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return what OpenAPI says of a route whose answer may also be a stream of server-sent events."""
+    events = {"text/event-stream": {"schema": {"type": "string"}}}
+    return {
+        200: {"content": events, "description": "the answer, or a stream of its pieces"},
+        **documented(*statuses),
+    }
+
+
 def install(app: FastAPI) -> None:
     """Answer every error of an application in the one form."""
 

@@ -32,7 +32,7 @@ def test_commands_that_are_shown_exist(document):
     known = {command.name for command in app.registered_commands} | {
         group.name for group in app.registered_groups
     }
-    for command in re.findall(r"(?:^|`|\| |\$ )nextword ([a-z]+)", document.read_text(), re.MULTILINE):
+    for command in re.findall(r"(?:^|`|\| |\$ )nextword ([a-z-]+)", document.read_text(), re.MULTILINE):
         assert command in known, command
 
 
