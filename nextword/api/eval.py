@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nextword.api.arguments import checked
+from nextword.api.beside import Beside, changed
 from nextword.api.opened import Name, Opened, opened
 from nextword.core import config
 from nextword.core.errors import ConfigError
@@ -26,6 +27,7 @@ class EvalOptions:
     dynamic: str | None = None  # the rule of dynamic evaluation
     html: Name | None = None  # a page with pictures is written there
     against: Name | None = None  # another run, compared on the same texts
+    precision: str = "fp32"  # of the products of a network; or int8
     explain: bool = True  # what needs care is also a note, for callers that do not show the report
 
 
@@ -39,18 +41,19 @@ def evaluate(
     dynamic: Literal["sgd", "rms"] | None = None,
     html: Name | None = None,
     against: Name | None = None,
+    precision: Literal["fp32", "int8"] = "fp32",
     set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
 ) -> Any:
     """Measure a run on files, by its task; ``dynamic`` ("sgd" or "rms"): a network learns from what it read.
 
     ``html`` writes a page with pictures. ``against``: another run of the task ``translate``, compared on the
-    same texts by a paired bootstrap. ``set`` takes settings of the groups ``data`` and ``dynamic``, as in
-    ``{"dynamic.rate": 0.1}``.
+    same texts by a paired bootstrap. ``precision="int8"`` shows what its products cost. ``set`` takes
+    settings of the groups ``data`` and ``dynamic``, as in ``{"dynamic.rate": 0.1}``.
 
     >>> nextword.evaluate("runs/tiny", "test.txt")
     <Report: ... bits per byte, perplexity ..., 14 tokens, 0.00% unknown>
     """
-    return finish(evaluating(run, data, set or {}, EvalOptions(dynamic, html, against)))
+    return finish(evaluating(run, data, set or {}, EvalOptions(dynamic, html, against, precision)))
 
 
 def evaluating(
@@ -65,7 +68,9 @@ def evaluating(
         given["dynamic.rule"] = options.dynamic
     if options.html is not None:
         _check_page(options.html)
-    found, files = opened(run), [os.fspath(name) for name in data]
+    found, notes = changed(opened(run), Beside(precision=options.precision))
+    yield from map(Note, notes)
+    files = [os.fspath(name) for name in data]
     for event in _measuring(found, files, given, options.against):
         report = event.result if isinstance(event, Done) else None
         if options.explain and isinstance(report, Report) and report.explanation:

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from nextword.api.arguments import checked
+from nextword.api.beside import Beside, changed, draft_of, names_in, shown
 from nextword.api.opened import Name, Opened, language_model
 from nextword.api.results import Text
 from nextword.core import catalog, config
-from nextword.decode.generate import Generated, collect
+from nextword.decode.generate import Generated, GeneratedToken, collect
 from nextword.decode.generate import generate as tokens_of
 from nextword.decode.settings import DecodeSettings
+from nextword.decode.speculate import Draft
 from nextword.text.unknown import unknown_note
 
-__all__ = ["Ending", "as_json", "generate", "opened", "settings", "stream", "unknown_note", "why_stopped"]
+__all__ = [
+    "Beside", "Ending", "Writer", "as_json", "generate", "opened", "settings", "shown", "stream",
+    "unknown_note", "why_stopped",
+]  # fmt: skip
 _GROUP = "generate"
 
 
@@ -53,11 +58,16 @@ def generate(
     repetition_penalty: float = 1.0,
     unknown: bool = False,
     batch: int = 64,
+    beside: Name | Sequence[Name] | None = None,
+    draft: Name | None = None,
+    precision: Literal["fp32", "int8"] = "fp32",
     set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
 ) -> Text | list[Text]:
     """Continue a prompt; return it with its continuation, or a list if several texts are asked for.
 
-    ``decode`` is "sample", "greedy" or "beam"; ``seed=None`` draws one at random, which the text remembers.
+    ``decode`` is "sample", "greedy", "beam" or "mbr"; ``seed=None`` draws one at random, which the text
+    remembers. ``beside``: runs of the same tokenizer that write together with this one; ``draft``: a small
+    run that makes greedy and sample faster. ``set`` takes the rarer settings of decoding, too.
 
     >>> run = nextword.load("runs/tiny")
     >>> run.generate("the cat sat on the", decode="greedy")
@@ -66,8 +76,30 @@ def generate(
     3
     """
     chosen = settings(settings_in(locals()), set or {})
-    texts = [_text(prompt, found, chosen) for found in collect(_tokens(run, prompt, chosen))]
+    writer = Writer.of(run, Beside(names_in(beside), draft, precision), chosen)
+    texts = [_text(prompt, found, chosen) for found in collect(writer.tokens(prompt))]
     return texts[0] if len(texts) == 1 else texts
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A run that writes, with what was asked to stand beside it."""
+
+    run: Opened
+    settings: DecodeSettings
+    draft: Draft | None = None
+    notes: tuple[str, ...] = ()  # on what could not be done
+
+    @classmethod
+    def of(cls, run: Opened | Name, asked: Beside, settings: DecodeSettings) -> Writer:
+        """Open everything that is needed."""
+        found, notes = changed(opened(run), asked)
+        return cls(found, settings, draft_of(found, asked, settings.draft_tokens), tuple(notes))
+
+    def tokens(self, prompt: str) -> Iterator[GeneratedToken]:
+        """Yield the tokens that continue a prompt."""
+        ids = [int(i) for i in self.run.tokenizer.encode(prompt)]
+        return tokens_of(self.run.model, [ids], self.settings, self.run.tokenizer, draft=self.draft)
 
 
 @dataclass(frozen=True)
@@ -85,15 +117,13 @@ def settings_in(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return found | one
 
 
-def stream(run: Opened | Name, prompt: str, chosen: DecodeSettings) -> Generator[str, None, list[Ending]]:
+def stream(writer: Writer, prompt: str) -> Generator[str, None, list[Ending]]:
     """Yield prompt and continuation as they are generated, each text followed by a newline.
 
     The generator returns how each text ended.
     """
-    tokens, endings = _tokens(run, prompt, chosen), []
-    if (
-        chosen.samples > 1 or chosen.n_best > 1 or chosen.decode == "beam"
-    ):  # rows come interleaved: wait for each
+    tokens, endings, chosen = writer.tokens(prompt), [], writer.settings
+    if chosen.samples > 1 or chosen.decode in ("beam", "mbr"):  # rows come interleaved: wait for each
         for found in collect(tokens):
             endings.append(Ending(found.reason, len(found.ids)))
             yield prompt + found.text + "\n"
@@ -126,11 +156,27 @@ def why_stopped(endings: Sequence[Ending], unit: str, chosen: DecodeSettings) ->
     )
 
 
-def as_json(run: Opened | Name, prompt: str, chosen: DecodeSettings) -> dict[str, Any]:
+def as_json(writer: Writer, prompt: str) -> dict[str, Any]:
     """Collect what `--json` prints."""
-    texts = [_text(prompt, found, chosen) for found in collect(_tokens(run, prompt, chosen))]
-    rows = [{"text": str(t), "logprob": t.logprob, "tokens": t.tokens, "reason": t.reason} for t in texts]
-    return {"prompt": prompt, "decode": chosen.decode, "seed": _seed(chosen), "texts": rows}
+    chosen, piece = writer.settings, writer.run.tokenizer.piece
+    rows = []
+    for text in collect(writer.tokens(prompt)):
+        row: dict[str, Any] = {
+            "text": prompt + text.text, "logprob": text.logprob, "tokens": len(text.ids),
+            "reason": text.reason,
+        }  # fmt: skip
+        if text.score is not None:
+            row["score"] = text.score
+        row["pieces"] = [piece(word) for word in text.ids]
+        row["logprobs"] = list(text.logprobs)
+        rows.append(row)
+    found = {"prompt": prompt, "decode": chosen.decode, "seed": _seed(chosen), "texts": rows}
+    return found if writer.draft is None else found | {"draft": as_counts(writer.draft)}
+
+
+def as_counts(draft: Draft) -> dict[str, Any]:
+    """Return how well a draft served."""
+    return {"drafted": draft.drafted, "kept": draft.kept, "rate": draft.rate, "rounds": draft.rounds}
 
 
 def opened(run: Opened | Name) -> Opened:
@@ -138,15 +184,14 @@ def opened(run: Opened | Name) -> Opened:
     return language_model(run, forward=True)
 
 
-def _tokens(run: Opened | Name, prompt: str, chosen: DecodeSettings) -> Iterator[Any]:
-    found = opened(run)
-    ids = [int(i) for i in found.tokenizer.encode(prompt)]
-    return tokens_of(found.model, [ids], chosen, found.tokenizer)
-
-
 def _text(prompt: str, found: Generated, chosen: DecodeSettings) -> Text:
     return Text(prompt + found.text, found.logprob, found.reason, _seed(chosen), len(found.ids))
 
 
 def _seed(chosen: DecodeSettings) -> int | None:
-    return chosen.seed if chosen.decode == "sample" else None
+    return chosen.seed if is_random(chosen) else None
+
+
+def is_random(chosen: DecodeSettings) -> bool:
+    """Tell whether texts depend on the seed."""
+    return chosen.decode == "sample" or (chosen.decode == "mbr" and chosen.candidates_from == "sample")

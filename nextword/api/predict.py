@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, cast
 
 from nextword.api.arguments import checked
+from nextword.api.beside import ALONE, Beside, changed, draft_of, names_in
 from nextword.api.opened import Name, Opened, opened
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
@@ -17,6 +20,7 @@ from nextword.decode.settings import DecodeSettings
 from nextword.tasks.translation import DECODING
 
 JSON = "jsonl"
+_log = logging.getLogger("nextword")
 
 
 @checked
@@ -27,6 +31,9 @@ def predict(
     format: str = "",  # noqa: A002 - as the option is called
     pretokenized: bool = False,
     alignment: bool = False,
+    beside: Name | Sequence[Name] | None = None,
+    draft: Name | None = None,
+    precision: Literal["fp32", "int8"] = "fp32",
     set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
     **decoding: Any,
 ) -> list[Prediction]:
@@ -34,7 +41,8 @@ def predict(
 
     ``format`` is what the ``text`` of a prediction is written in; ``pretokenized``: words are what white
     space separates. A translation model takes the settings of `generate`, as in ``decode="greedy"`` or
-    ``n_best=3``, also in ``set``; ``alignment`` adds where in the source each token looked.
+    ``n_best=3``, also in ``set``; ``alignment`` adds where in the source each token looked. ``beside``,
+    ``draft`` and ``precision`` are those of `generate`.
 
     >>> nextword.predict("runs/tiny", ["the cat sat"])
     Traceback (most recent call last):
@@ -42,7 +50,8 @@ def predict(
     """
     given = [inputs] if isinstance(inputs, str) else inputs
     chosen = decoding_of({**decoding, **(set or {})})
-    return list(predicting(run, given, PredictOptions(format, pretokenized, chosen, alignment)))
+    asked = Beside(names_in(beside), draft, precision)
+    return list(predicting(run, given, PredictOptions(format, pretokenized, chosen, alignment), asked))
 
 
 def decoding_of(
@@ -64,10 +73,29 @@ def decoding_of(
 
 
 def predicting(
-    run: Opened | Name, inputs: Iterable[str], options: PredictOptions = DEFAULT_OPTIONS
+    run: Opened | Name,
+    inputs: Iterable[str],
+    options: PredictOptions = DEFAULT_OPTIONS,
+    asked: Beside = ALONE,
 ) -> Iterator[Prediction]:
     """Yield one prediction per input; some inputs are read ahead, so that batches have similar lengths."""
-    return predictor_of(opened(run), options).predict(inputs)
+    return _predictor(run, options, asked).predict(inputs)
+
+
+def _predictor(run: Opened | Name, options: PredictOptions, asked: Beside) -> Predictor:
+    """Return what predicts, with what was asked to stand beside the run."""
+    found = opened(run)
+    if asked != ALONE and not found.settings.find_task().writes:
+        noun = found.settings.find_task().noun
+        raise ConfigError(
+            f"'{found.place}' is a {noun}, which writes no text of its own; leave out --with, --draft and "
+            "--precision"
+        )
+    found, notes = changed(found, asked)
+    for note in notes:
+        _log.warning(note)
+    tokens = (options.decode or DecodeSettings()).draft_tokens
+    return predictor_of(found, replace(options, draft=draft_of(found, asked, tokens)))
 
 
 def predictor_of(run: Opened, options: PredictOptions) -> Predictor:
@@ -91,9 +119,11 @@ def predictor_of(run: Opened, options: PredictOptions) -> Predictor:
     return made
 
 
-def written(run: Opened | Name, file: Name, options: PredictOptions = DEFAULT_OPTIONS) -> Iterator[str]:
+def written(
+    run: Opened | Name, file: Name, options: PredictOptions = DEFAULT_OPTIONS, asked: Beside = ALONE
+) -> Iterator[str]:
     """Yield what `nextword predict` writes for a file (``-``: standard input), piece by piece."""
-    predictor = predictor_of(opened(run), options)
+    predictor = _predictor(run, options, asked)
     named = os.fspath(file)
     if isinstance(predictor, FilePredictor):
         found = predictor.predict_file(named)

@@ -86,7 +86,7 @@ class Run(Opened):
         'the cat sat on the mat\\n'
         """
         chosen = generating.settings(generating.settings_in(locals()), set or {})
-        return generating.stream(self, prompt, chosen)
+        return generating.stream(generating.Writer.of(self, generating.Beside(), chosen), prompt)
 
     @checked
     def predict(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nextword.cli import show
-from nextword.cli.options import Debug, Json, RunName, Sets
+from nextword.cli.options import Debug, Json, PrecisionName, RunName, Sets
 
 
 class Rule(StrEnum):
@@ -34,6 +34,7 @@ def evaluate(
             metavar="RUN2", help="Another translation run, compared on the same texts by a paired bootstrap."
         ),
     ] = None,
+    precision: PrecisionName = "fp32",
     sets: Sets = None,
     debug: Debug = False,
     json: Json = False,
@@ -42,6 +43,6 @@ def evaluate(
     from nextword.api import eval as measuring
 
     rule = None if dynamic is None else dynamic.value
-    options = measuring.EvalOptions(rule, html, against, explain=json)
+    options = measuring.EvalOptions(rule, html, against, precision, explain=json)
     report = show.follow(measuring.evaluating(run, data, sets or (), options))
     show.as_json(report.to_json()) if json else show.result(str(report))

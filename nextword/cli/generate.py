@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from nextword.cli import show
-from nextword.cli.options import Debug, Json, RunName, Sets
+from nextword.cli.options import Debug, DraftRun, Json, PrecisionName, RunName, Sets, With
 
 
 class Decode(StrEnum):
@@ -56,6 +56,9 @@ def generate(
     samples: Annotated[
         int | None, typer.Option(metavar="N", help="The number of texts.", show_default="1")
     ] = None,
+    beside: With = None,
+    draft: DraftRun = None,
+    precision: PrecisionName = "fp32",
     sets: Sets = None,
     debug: Debug = False,
     json: Json = False,
@@ -63,24 +66,29 @@ def generate(
     """Continue a prompt; prints it and the continuation. --set takes min_p, typical, stop and more."""
     from nextword.api import generate as generating
 
-    asked = {
+    options = {
         "decode": decode.value, "max_tokens": max_tokens, "beam_size": beam_size, "temperature": temperature,
         "top_k": top_k, "top_p": top_p, "seed": seed, "samples": samples,
     }  # fmt: skip
-    given = {key: value for key, value in asked.items() if value is not None}
+    given = {key: value for key, value in options.items() if value is not None}
     settings = generating.settings(given, sets or ())
-    found = generating.opened(run)
-    if said := generating.unknown_note(found.tokenizer, prompt):
-        show.note(said)
+    asked = generating.Beside(tuple(beside or ()), draft, precision)
+    writer = generating.Writer.of(run, asked, settings)
+    found = writer.run
+    said = generating.unknown_note(found.tokenizer, prompt)
+    for note in (*writer.notes, *([said] if said else [])):
+        show.note(note)
     endings: list[generating.Ending] = []
     if json:
-        values = generating.as_json(found, prompt, settings)
+        values = generating.as_json(writer, prompt)
         endings += [generating.Ending(text["reason"], text["tokens"]) for text in values["texts"]]
         show.as_json(values)
     else:
-        show.pieces(_kept(generating.stream(found, prompt, settings), endings))
+        show.pieces(_kept(generating.stream(writer, prompt), endings))
     show.note(generating.why_stopped(endings, found.tokenizer.unit, settings))
-    if settings.decode == "sample" and seed is None:
+    if writer.draft is not None:
+        show.note(generating.shown(writer.draft))
+    if generating.is_random(settings) and seed is None:
         show.note(f"seed: {settings.seed}")
 
 

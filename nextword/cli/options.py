@@ -97,6 +97,27 @@ Sets = Annotated[
         "--set", metavar="KEY=VALUE", help="Change a setting, as in model.order=3 (nextword list MODEL)."
     ),
 ]
+With = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with",
+        metavar="RUN",
+        help="Another run of the same tokenizer that writes together with it; may be repeated.",
+        autocompletion=complete_run,
+    ),
+]
+DraftRun = Annotated[
+    str | None,
+    typer.Option(
+        "--draft",
+        metavar="RUN",
+        help="A small run that drafts what this one checks: faster, the same texts.",
+        autocompletion=complete_run,
+    ),
+]
+PrecisionName = Annotated[
+    str, typer.Option("--precision", metavar="TYPE", help="Of the products of a network: fp32 or int8.")
+]
 RunOut = Annotated[str | None, typer.Option("--out", metavar="RUN", help="The new run (default: runs/…).")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing run.")]
 Prefix = Annotated[

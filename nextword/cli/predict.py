@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from nextword.cli import output, show
-from nextword.cli.options import Debug, OutFile, RunName, Sets
+from nextword.cli.options import Debug, DraftRun, OutFile, PrecisionName, RunName, Sets, With
 
 
 def predict(
@@ -52,6 +52,9 @@ def predict(
     alignment: Annotated[
         bool, typer.Option("--alignment", help="With --json: where in the source each token looked.")
     ] = False,
+    beside: With = None,
+    draft: DraftRun = None,
+    precision: PrecisionName = "fp32",
     sets: Sets = None,
     out: OutFile = None,
     debug: Debug = False,
@@ -61,6 +64,7 @@ def predict(
 ) -> None:
     """Predict with a run: a tag for every word, a label or a translation for every line, by its task."""
     from nextword.api import predict as predicting
+    from nextword.api.beside import Beside
     from nextword.core.errors import ConfigError
     from nextword.core.task import PredictOptions
 
@@ -73,7 +77,7 @@ def predict(
     given = {name: value for name, value in asked.items() if value is not None}
     chosen = predicting.decoding_of(given, sets or ())
     options = PredictOptions(predicting.JSON if json else format, pretokenized, chosen, alignment)
-    pieces = predicting.written(run, file, options)
+    pieces = predicting.written(run, file, options, Beside(tuple(beside or ()), draft, precision))
     output.stream((piece.encode("utf-8", "backslashreplace") for piece in pieces), out)
     if out is not None:
         show.note(f"written: {out}")

@@ -110,6 +110,7 @@ class PredictOptions:
     pretokenized: bool = False  # words are what whitespace separates
     decode: DecodeSettings | None = None  # how text is written; None: as the task does
     alignment: bool = False  # also where in the source each token looked
+    draft: Any = None  # a `decode.speculate.Draft` that makes greedy and sample faster
 
 
 DEFAULT_OPTIONS = PredictOptions()

@@ -94,6 +94,13 @@ def generate(
             yield _with_text(token, streams)
 
 
+def texts_and_rows(settings: DecodeSettings) -> tuple[int, int]:
+    """Return how many texts come out for each prompt, and how many rows it takes meanwhile."""
+    way: type[Chooser] = find("decode", settings.decode)
+    texts = way.texts(settings)
+    return texts, way.width(settings) or texts
+
+
 def collect(tokens: Iterable[GeneratedToken]) -> list[Generated]:
     """Return all tokens as whole texts, in the order of their rows."""
     rows: dict[int, list[GeneratedToken]] = {}

@@ -62,6 +62,7 @@ class DecodeSettings(Settings):
     )
     candidates: int = Field(32, ge=1, le=4096, description="mbr: texts of which the best is chosen")
     candidates_from: Literal["sample", "beam"] = Field("sample", description="mbr: how the texts are made")
+    draft_tokens: int = Field(4, ge=1, le=64, description="with a draft: tokens that it drafts at a time")
     batch: int = Field(64, ge=1, le=65_536, description="rows processed at once; does not change results")
 
     @model_validator(mode="after")

@@ -41,6 +41,8 @@ class Ensemble(Mixture):
         self.attending = {at: model for at, model in enumerate(models) if isinstance(model, Aligner)}
         if mean == "geometric" and hasattr(self, "score_packed"):
             del self.score_packed  # a sum over the vocabulary is needed, which members do not give
+        limits = [limit for model in models if (limit := getattr(model, "source_limit", None)) is not None]
+        self.source_limit: int | None = min(limits, default=None)
         if self.attending:  # only then is it an `Aligner`
             self.attention: Callable[[State], Array] = self._attention
 

@@ -19,8 +19,9 @@ from nextword.data.paired import PairVocabulary, encode_sources
 from nextword.data.pairs import PairDataSettings, PairedText
 from nextword.data.paths import STDIN
 from nextword.data.paths import Source as InputFile
-from nextword.decode.generate import Generated, collect, generate
+from nextword.decode.generate import Generated, collect, generate, texts_and_rows
 from nextword.decode.settings import DecodeSettings
+from nextword.decode.speculate import Draft
 from nextword.models.distributions import as_numpy
 
 _log = logging.getLogger("nextword")
@@ -42,17 +43,23 @@ def by_length(lengths_N: Ints, rows: int = _ROWS) -> Iterator[Ints]:
 
 
 def translate(
-    model: LanguageModel, sources: Sequences, vocabulary: PairVocabulary, settings: DecodeSettings
+    model: LanguageModel,
+    sources: Sequences,
+    vocabulary: PairVocabulary,
+    settings: DecodeSettings,
+    draft: Draft | None = None,
 ) -> Iterator[tuple[Ints, list[list[Generated]]]]:
     """Yield the rows of each batch and what was written for each: the best text, or the n best."""
-    many = _ROWS * (settings.beam_size if settings.decode == "beam" else settings.samples)
+    texts, rows = texts_and_rows(settings)
+    many = _ROWS * rows
     settings = settings.model_copy(update={"batch": max(settings.batch, many)})
     for rows_B in by_length(sources.lengths_N):
         ids_BS, lengths_B = sources.take(rows_B, fill=0)
-        tokens = generate(model, [()] * len(rows_B), settings, vocabulary.target, Source(ids_BS, lengths_B))
-        found = collect(tokens)
-        each = len(found) // len(rows_B)
-        yield rows_B, [found[at * each : (at + 1) * each] for at in range(len(rows_B))]
+        source = Source(ids_BS, lengths_B)
+        written: list[list[Generated]] = [[] for _ in rows_B]
+        for text in collect(generate(model, [()] * len(rows_B), settings, vocabulary.target, source, draft)):
+            written[text.row // texts].append(text)
+        yield rows_B, written
 
 
 def forced_scores(model: LanguageModel, pairs: PairSequences) -> Iterator[tuple[Ints, Ints, Any, Ints]]:
@@ -116,7 +123,9 @@ class TranslationPredictor:
         if limit is not None and len(real):
             self._cut += int((sources.lengths_N > limit).sum())
             sources = sources.cut(limit)
-        for rows_B, written in translate(self.model, sources, self.vocabulary, self.settings):
+        for rows_B, written in translate(
+            self.model, sources, self.vocabulary, self.settings, self.options.draft
+        ):
             aligned = self._aligned(sources, rows_B, written) if self.options.alignment else {}
             for row, texts_of_row in zip(rows_B.tolist(), written, strict=True):
                 found[real[row]] = self._prediction(texts_of_row, aligned.get(row))
@@ -141,10 +150,16 @@ class TranslationPredictor:
         best = written[0]
         values: dict[str, Any] = {"text": best.text, "score": _score(best)}
         if len(written) > 1:
-            values["hypotheses"] = [{"text": each.text, "score": _score(each)} for each in written]
+            values["hypotheses"] = [self._scored(each) for each in written]
         if aligned is not None:
             values["alignment"] = aligned
         return Prediction(" ".join(best.text.split("\n")), values)
+
+    def _scored(self, text: Generated) -> dict[str, Any]:
+        """Return one of several texts with the log-probabilities of its tokens."""
+        pieces = [self.vocabulary.target.piece(index) for index in text.ids]
+        logprobs = [round(logprob, 4) for logprob in text.logprobs]
+        return {"text": text.text, "score": _score(text), "pieces": pieces, "logprobs": logprobs}
 
     def _warn(self) -> None:
         """Say once what was wrong with some sources."""

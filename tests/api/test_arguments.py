@@ -20,7 +20,7 @@ from nextword.text.settings import TextSettings
 # Settings that a call changes with ``set``: too many for a signature.
 DECODED_BY_SET = {
     "max_ratio", "min_ratio", "prefix", "coverage_penalty", "patience", "groups", "diversity", "candidates",
-    "candidates_from",
+    "candidates_from", "draft_tokens",
 }  # fmt: skip
 CLASSES = {"Next", "NextwordError", "Run", "Score", "Text", "Token"}
 FUNCTIONS = sorted(set(nextword._PUBLIC) - CLASSES)
@@ -80,7 +80,7 @@ def test_every_option_of_a_command_is_an_argument_of_the_function(verb):
     names = {name.rstrip("_") for name in inspect.signature(function).parameters}
     for option in option_tables.commands()[verb].params:
         long = max(option.opts, key=len).removeprefix("--").replace("-", "_")
-        long = "source" if keyword.iskeyword(long) else long
+        long = {"from": "source", "with": "beside"}[long] if keyword.iskeyword(long) else long
         if long in PRINTED[None] | PRINTED.get(verb, set()):
             continue
         wanted = {"sets": "set", "text_file": "file"}.get(long, long)

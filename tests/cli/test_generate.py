@@ -81,3 +81,32 @@ def test_help_shows_the_defaults_of_the_settings():
         if name in shown and name != "seed":
             assert shown[name].split(":")[0] == str(field.default), name
     assert {"max_tokens", "beam_size", "temperature", "top_k", "top_p", "samples", "seed"} <= set(shown)
+
+
+def test_json_has_every_token_with_its_logprob(nextword, saved_run):
+    done = nextword("generate", saved_run, "--decode", "beam", "--set", "n_best=2", "--json")
+    for text in done.json["texts"]:
+        assert len(text["pieces"]) == len(text["logprobs"]) == text["tokens"]
+        assert sum(text["logprobs"]) == pytest.approx(text["logprob"])
+        assert text["score"] <= 0
+
+
+def test_draft_is_reported_and_changes_nothing(nextword, saved_run):
+    asked = ["--prompt", "the", "--decode", "greedy", "--max-tokens", 9, "--set", "min_tokens=9"]
+    plain, drafted = (nextword("generate", saved_run, *asked, *more) for more in ([], ["--draft", saved_run]))
+    assert drafted.out == plain.out
+    assert "draft: 100% of" in drafted.err
+    done = nextword("generate", saved_run, *asked, "--draft", saved_run, "--json")
+    assert done.json["draft"]["rate"] == 1.0
+
+
+def test_runs_can_write_together(nextword, saved_run):
+    asked = ["--prompt", "the", "--decode", "greedy", "--max-tokens", 4]
+    alone, both = (nextword("generate", saved_run, *asked, *more) for more in ([], ["--with", saved_run]))
+    assert both.out == alone.out
+
+
+def test_int8_needs_a_network(nextword, saved_run):
+    done = nextword("generate", saved_run, "--precision", "int8", "--max-tokens", 2)
+    assert done.code == 0
+    assert "has no network" in done.err
