@@ -13,7 +13,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from nextword.blocks.states import State, take_rows
+
 AHEAD = 64  # free slots of a new buffer, at least
+_AHEAD_OF_ROWS = 4  # and of one made of rows of another: a beam takes rows again at the next step
 
 
 class KeysValues(NamedTuple):
@@ -21,6 +24,25 @@ class KeysValues(NamedTuple):
 
     keys_BNSK: Tensor
     values_BNSK: Tensor
+
+
+def take_windows(state: State, rows_B: Tensor, most: int) -> State:
+    """Take these rows, as `take_rows` does; of keys and values only the first slots, ``most`` of them."""
+    if isinstance(state, KeysValues):
+        return KeysValues(*(_take_slots(part, rows_B, min(most, part.shape[2])) for part in state))
+    if type(state) is tuple:
+        return tuple(take_windows(part, rows_B, most) for part in state)
+    return take_rows(state, rows_B)
+
+
+def _take_slots(buffer_BNSK: Tensor, rows_B: Tensor, most: int) -> Tensor:
+    """Copy rows and leave a little room behind, which is finite."""
+    _, N, _, K = buffer_BNSK.shape
+    taken_BNSK = buffer_BNSK.new_empty(len(rows_B), N, most + _AHEAD_OF_ROWS, K)
+    taken_BNSK[:, :, most:] = 0.0
+    kept_BNSK = taken_BNSK[:, :, :most]
+    torch.index_select(buffer_BNSK[:, :, :most], 0, rows_B.to(buffer_BNSK.device), out=kept_BNSK)
+    return taken_BNSK
 
 
 class Memory(NamedTuple):

@@ -7,8 +7,8 @@
     DecodeSettings(decode="sample", max_tokens=…, …)  every value with its limits; `.seeded()` draws a seed
     Greedy, Sampling (choose.py), Beam (beam.py)      the slot "decode": greedy, sample, beam
     top, best, at                                     peaks.py, the most likely tokens of arrays and tensors
-    temperature, top_k, top_p, min_p, typical, repeated, draw, uniform     sampling.py, pure functions
-    NoRepeat, Banned, MinTokens, Never, Penalty, Forced, limits_of      limits.py
+    temperature, top_k, top_p, min_p, typical, draw, uniform               sampling.py, pure functions
+    NoRepeat, Banned, MinTokens, Never, Penalty, Repetition, Bias, Forced, limits_of    limits.py
     AtEnd, MaxTokens, StopStrings, stops_of                     limits.py
     TextStream(tokenizer, prompt, stop).push(id), .flush()      text.py
 

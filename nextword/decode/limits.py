@@ -7,6 +7,7 @@ A limit removes probability; a stop rule returns the reason to stop, or nothing.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -139,6 +140,40 @@ class Penalty:
 
 
 @dataclass(frozen=True)
+class Bias:
+    """Add a number to log p of some tokens: a large negative one forbids a token."""
+
+    ids: tuple[int, ...]
+    values: tuple[float, ...]
+
+    def __call__(self, logp_BV: Array, rows: Sequence[Written]) -> None:
+        """Add it in every row."""
+        V = logp_BV.shape[1]
+        for index, value in zip(self.ids, self.values, strict=True):
+            if index >= V:
+                raise ConfigError(
+                    f"'decode.logit_bias' has the id {index}, but there are {V:,} tokens; ids end at {V - 1}"
+                )
+            logp_BV[:, index] += value
+        logp_BV[:] = normalised(logp_BV)
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """Take `presence` from log p of every token generated before, and `frequency` as often as it was."""
+
+    presence: float
+    frequency: float
+
+    def __call__(self, logp_BV: Array, rows: Sequence[Written]) -> None:
+        """Take it from what each row has generated; the prompt does not count."""
+        for row, written in enumerate(rows):
+            for word, count in Counter(written.ids).items():
+                logp_BV[row, word] -= self.presence + self.frequency * count
+        logp_BV[:] = normalised(logp_BV)
+
+
+@dataclass(frozen=True)
 class Forced:
     """Every text begins with these tokens."""
 
@@ -230,6 +265,10 @@ def normalised(logp_BV: Array) -> Array:
 def limits_of(settings: DecodeSettings, tokenizer: Tokenizer | None = None) -> Limits:
     """Return the limits that settings ask for; banned words need the tokenizer."""
     parts: list[Limit] = [Never((START,) if settings.unknown else (START, UNKNOWN))]
+    if settings.logit_bias:
+        parts.append(Bias(tuple(settings.logit_bias), tuple(settings.logit_bias.values())))
+    if settings.presence_penalty or settings.frequency_penalty:
+        parts.append(Repetition(settings.presence_penalty, settings.frequency_penalty))
     if settings.repetition_penalty != 1:
         parts.append(Penalty(settings.repetition_penalty))
     if settings.min_tokens or settings.min_ratio:

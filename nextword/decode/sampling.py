@@ -6,7 +6,6 @@ Every function takes and returns ``logp_BV`` with rows that sum to 1, and never 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,20 +60,6 @@ def typical(logp_BV: Floats, mass: float) -> Floats:
     entropy_B1 = (p_BV * surprise_BV).sum(axis=-1, keepdims=True)
     distance_BV = np.where(p_BV > 0, np.abs(surprise_BV - entropy_B1), np.inf)
     return _only(logp_BV, _smallest_set(logp_BV, distance_BV, mass))
-
-
-def repeated(logp_BV: Floats, seen: Sequence[Sequence[int]], penalty: float) -> Floats:
-    """Apply the repetition penalty (Keskar et al. 2019): multiply log p of tokens already there by it.
-
-    The paper divides positive logits; a log-probability is a logit that is never positive.
-    """
-    if penalty == 1:
-        return logp_BV
-    logp_BV = logp_BV.copy()
-    for row, ids in enumerate(seen):
-        words = np.unique(np.asarray(ids, dtype=np.int64))
-        logp_BV[row, words] *= penalty
-    return normalise(logp_BV)
 
 
 def shape(logp_BV: Floats, settings: DecodeSettings) -> Floats:

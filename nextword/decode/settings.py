@@ -30,6 +30,15 @@ class DecodeSettings(Settings):
     )
     unknown: bool = Field(False, description="whether the unknown symbol may be generated")
     repetition_penalty: float = Field(1.0, ge=1, le=100, description="multiplies log p of tokens used before")
+    presence_penalty: float = Field(
+        0.0, ge=-100, le=100, description="taken from log p of a token generated before"
+    )
+    frequency_penalty: float = Field(
+        0.0, ge=-100, le=100, description="taken from log p of a token for each time it was generated"
+    )
+    logit_bias: dict[int, float] = Field(
+        {}, max_length=10_000, description="numbers that are added to log p of tokens, by id"
+    )
     temperature: float = Field(
         1.0, ge=0, le=100, description="sample: divides log p; 0 takes the most likely token"
     )
@@ -77,6 +86,9 @@ class DecodeSettings(Settings):
             raise ValueError(f"groups is {self.groups}, which does not divide beam_size {self.beam_size}")
         if self.min_ratio > self.max_ratio > 0:
             raise ValueError(f"min_ratio is {self.min_ratio:g}, more than max_ratio {self.max_ratio:g}")
+        for index, bias in self.logit_bias.items():
+            if index < 0 or not -1000 <= bias <= 1000:
+                raise ValueError(f"logit_bias of {index} is {bias:g}; ids are 0 or more, values up to 1000")
         if any(not text for text in (*self.stop, *self.ban)):
             raise ValueError("an empty text cannot be a stop text or a banned word; leave it out")
         return self

@@ -14,7 +14,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from nextword.blocks.cache import KeysValues, Reading
+from nextword.blocks.cache import KeysValues, Reading, take_windows
 from nextword.blocks.cross import SourceKeys
 from nextword.blocks.embeddings import make_embedding
 from nextword.blocks.heads import make_head
@@ -104,8 +104,10 @@ class TransformerNetwork(Network):
 
     def reorder(self, state: WindowState, rows_B: Tensor) -> WindowState:
         """Copy these rows."""
-        ids_BS, count_B, layers = take_rows(state[:3], rows_B)
-        return first_state(ids_BS, count_B, layers)
+        if torch.is_grad_enabled():
+            return first_state(*take_rows(state[:3], rows_B))
+        ids_BS, count_B = take_rows(state[:2], rows_B)
+        return first_state(ids_BS, count_B, take_windows(state.layers, rows_B, int(state.count_B.max())))
 
     def rewind(
         self, before: WindowState, after: WindowState, read: int, counts_B: Tensor

@@ -13,13 +13,16 @@ from nextword.core.errors import ConfigError
 from nextword.decode.limits import (
     AtEnd,
     Banned,
+    Bias,
     FirstOf,
+    Forced,
     Limits,
     MaxTokens,
     MinTokens,
     Never,
     NoRepeat,
     Penalty,
+    Repetition,
     StopStrings,
     Written,
     limits_of,
@@ -71,6 +74,54 @@ def test_penalty_counts_prompt_and_text():
     assert logp[0, 3] == logp[0, 4] < logp[0, 5]
 
 
+def kinds(logp):
+    """The same numbers as an array and as a tensor."""
+    torch = pytest.importorskip("torch")
+    return logp, torch.from_numpy(logp.astype(np.float32))
+
+
+def test_repetition_penalty_lowers_seen_words_only_and_sums_to_one():
+    for logp in kinds(flat(2)):
+        Penalty(2.0)(logp, [Written((3,), [3]), Written()])
+        assert logp[0, 3] < logp[0, 0] == logp[0, 1]
+        assert np.allclose(np.exp(np.asarray(logp)).sum(axis=1), 1)
+        assert np.allclose(np.asarray(logp)[1], flat()[0])
+
+
+def test_presence_and_frequency_are_taken_from_generated_tokens_only():
+    for logp in kinds(flat()):
+        Repetition(0.5, 0.25)(logp, [Written((7,), [3, 4, 4])])
+        assert float(logp[0, 5] - logp[0, 3]) == pytest.approx(0.75, abs=1e-5)
+        assert float(logp[0, 5] - logp[0, 4]) == pytest.approx(1.0, abs=1e-5)
+        assert logp[0, 7] == logp[0, 5]
+        assert np.exp(np.asarray(logp)).sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_bias_is_added_and_an_id_outside_the_vocabulary_is_refused():
+    for logp in kinds(flat(2)):
+        Bias((3, 5), (2.0, -1000.0))(logp, [Written(), Written()])
+        assert np.allclose(np.asarray(logp[:, 3] - logp[:, 4]), 2.0, atol=1e-5)
+        assert (np.exp(np.asarray(logp[:, 5])) == 0).all()
+    with pytest.raises(ConfigError, match="ids end at 7"):
+        Bias((8,), (1.0,))(flat(), [Written()])
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        Never((0, 1)), MinTokens(3), NoRepeat(2), Banned([[5], [3, 4]]), Penalty(1.3), Forced((6, 4, 5)),
+        Repetition(1.0, 0.5), Bias((3,), (1.0,)), Limits((Never(tuple(range(8))),)),
+    ],
+)  # fmt: skip
+def test_limits_change_tensors_as_they_change_arrays(limit):
+    logp = np.log(np.random.default_rng(0).dirichlet(np.ones(8), size=3))
+    rows = [Written((3, 4), [3]), Written((), [5, 3, 4, 3]), Written((7,), [])]
+    array, tensor = kinds(logp)
+    limit(array, rows)
+    limit(tensor, rows)
+    assert np.allclose(np.asarray(tensor), array, atol=1e-5)
+
+
 def test_stop_rules_give_their_reason_first_come():
     rule = FirstOf((AtEnd(), MaxTokens(2)))
     assert rule(Written((END,), [])) == ""
@@ -117,6 +168,9 @@ def test_texts_without_a_tokenizer_are_refused():
         {"min_tokens": 200},
         {"stop": ("",)},
         {"repetition_penalty": 0.5},
+        {"presence_penalty": 1e9},
+        {"logit_bias": {-1: 1.0}},
+        {"logit_bias": {3: float("nan")}},
         {"samples": 0},
         {"no_such_setting": 1},
     ],

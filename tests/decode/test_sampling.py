@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from nextword.decode.sampling import draw, min_p, repeated, temperature, top_k, top_p, typical, uniform
+from nextword.decode.sampling import draw, min_p, temperature, top_k, top_p, typical, uniform
 from nextword.models.distributions import normalise
 
 shapes = st.tuples(st.integers(1, 4), st.integers(2, 30))
@@ -71,14 +71,6 @@ def test_neutral_values_change_nothing():
     logp = normalise(np.random.default_rng(0).normal(size=(3, 9)))
     for after in (temperature(logp, 1), top_k(logp, 0), top_p(logp, 1), min_p(logp, 0), typical(logp, 1)):
         assert after is logp
-    assert repeated(logp, [[1], [], []], 1) is logp
-
-
-def test_repetition_penalty_lowers_seen_words_only():
-    logp = np.log(np.full((2, 4), 0.25))
-    after = repeated(logp, [[3, 3], []], 2.0)
-    assert after[0, 3] < after[0, 0] == after[0, 1]
-    assert np.allclose(after[1], logp[1])
 
 
 def test_draw_agrees_with_the_distribution_by_chi_square():
