@@ -123,6 +123,20 @@ def find_weights(members: Sequence[Logits], targets: npt.NDArray[Any], several: 
     return tuple(found)
 
 
+def shares(members: Sequence[Logits], weights: Sequence[float]) -> tuple[float, ...]:
+    """Return how much each member decides: its weight times the spread of its scores, of 1 in all.
+
+    The weight alone says little: that of a network which has learned nothing may be large, since its scores
+    are all near 0.
+    """
+    spreads = [
+        weight * float((each_NK - each_NK.mean(axis=0)).std())
+        for weight, each_NK in zip(weights, members, strict=True)
+    ]
+    total = sum(spreads)
+    return tuple(spread / total if total > 0 else 1.0 / len(spreads) for spread in spreads)
+
+
 class EnsembleFamily:
     """Several classifiers together."""
 

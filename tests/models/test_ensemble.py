@@ -9,7 +9,7 @@ from labelled_texts import labelled_texts, several_labels
 import nextword
 from nextword.core.errors import ConfigError
 from nextword.models.calibration import Calibration, nats
-from nextword.models.ensemble import EnsembleClassifier, combined, find_weights
+from nextword.models.ensemble import EnsembleClassifier, combined, find_weights, shares
 
 
 def scores(draw, targets, noise):
@@ -40,6 +40,18 @@ def test_a_member_that_knows_nothing_has_no_weight():
         [scores(draw, targets, 1.0), draw.normal(size=(600, 3))], targets, several=False
     )
     assert noise < 0.1 * good
+
+
+def test_a_network_that_has_learned_nothing_decides_little_whatever_its_weight():
+    """Its scores are near 0, so that its weight may be a hundred times that of the others."""
+    draw = np.random.default_rng(0)
+    targets = draw.integers(0, 3, 600)
+    members = [scores(draw, targets, 1.0), scores(draw, targets, 1.5), 1e-3 * draw.normal(size=(600, 3))]
+    weights = find_weights(members, targets, several=False)
+    assert weights[2] > 50 * sum(weights[:2])
+    first, second, nothing = shares(members, weights)
+    assert first > second > 0.2 > 0.1 > nothing
+    assert first + second + nothing == pytest.approx(1)
 
 
 @pytest.mark.parametrize("texts", [labelled_texts(200), several_labels(200)])

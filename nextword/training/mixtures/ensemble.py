@@ -17,7 +17,7 @@ from nextword.core.events import Done, Event, Note, Rows, Stage, recorded
 from nextword.core.family import Budget, CompositeFamily, CountFamily, NetworkFamily
 from nextword.models import calibration
 from nextword.models.calibration import Calibration
-from nextword.models.ensemble import EnsembleClassifier, Member, combined, find_weights
+from nextword.models.ensemble import EnsembleClassifier, Member, combined, find_weights, shares
 from nextword.models.selection import Logits
 from nextword.runs import facts
 from nextword.runs.saved import Trained
@@ -31,7 +31,7 @@ from nextword.training.order import Conditions
 WEIGHING = 0.03  # of the time: for scoring the held-out texts and finding the weights
 _GAIN = 0.01  # of the nats: without it, and without a better accuracy, a member stays alone
 _PATIENCE = 4  # measurements without a gain after which a network stops: few texts are soon learned by heart
-_LEAST = 0.02  # a member with less of the weight is left out
+_LEAST = 0.02  # a member that decides less than this share is left out
 
 
 def part_settings(settings: RunSettings, size: int = 0) -> list[RunSettings]:
@@ -138,17 +138,18 @@ def _weighed(
     alone = [quality(each) for each in scores]
     together = quality(combined(scores, weights))
     best = max(range(len(alone)), key=lambda at: (alone[at][0], -alone[at][1]))
-    shares = zip(members, alone, strict=True)
-    told = ", ".join(f"{member.family} {share:.2%}" for member, (share, _) in shares)
+    each = zip(members, alone, strict=True)
+    told = ", ".join(f"{member.family} {right:.2%}" for member, (right, _) in each)
     told = f"{'micro F1' if vocabulary.several else 'accuracy'} of held-out texts: {told}"
     little_gained = together[0] <= alone[best][0] and together[1] > (1 - _GAIN) * alone[best][1]
     if len(members) == 1 or little_gained:
         if len(members) > 1:
             yield Note(f"{told}, together {together[0]:.2%}; {members[best].family} stays alone")
         return EnsembleClassifier(vocabulary, [members[best]], (1.0,), held_out_logits=scores[best])
-    kept = [at for at, weight in enumerate(weights) if weight >= _LEAST * sum(weights)]
-    shown = ", ".join(f"{members[at].family} {weights[at] / sum(weights):.2f}" for at in kept)
-    yield Note(f"{told}, together {together[0]:.2%}; weights: {shown}")
+    parts = shares(scores, weights)
+    kept = [at for at, part in enumerate(parts) if part >= _LEAST]
+    shown = ", ".join(f"{members[at].family} {parts[at]:.2f}" for at in kept)
+    yield Note(f"{told}, together {together[0]:.2%}; share in the decision: {shown}")
     chosen = tuple(weights[at] for at in kept)
     logits_NK = combined([scores[at] for at in kept], chosen)
     return EnsembleClassifier(vocabulary, [members[at] for at in kept], chosen, held_out_logits=logits_NK)
