@@ -398,6 +398,11 @@ SLOTS: dict[str, dict[str, str]] = {
         "stopping": "nextword.experiments.stopping:run",
         "greedy-or-beam": "nextword.experiments.greedy_or_beam:run",
         "exposure-bias": "nextword.experiments.exposure_bias:run",
+        "babble": "nextword.experiments.babble:run",
+        "forcing": "nextword.experiments.forcing:run",
+        "attention": "nextword.experiments.attention:run",
+        "alignment": "nextword.experiments.alignment:run",
+        "complexity": "nextword.experiments.complexity:run",
     },
 }
 

@@ -30,6 +30,11 @@ SECONDS = {
     "stopping": 4,
     "greedy-or-beam": 4,
     "exposure-bias": 60,
+    "babble": 45,
+    "forcing": 90,
+    "attention": 150,
+    "alignment": 12,
+    "complexity": 15,
 }
 
 

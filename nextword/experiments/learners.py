@@ -1,4 +1,4 @@
-"""Small taggers and classifiers that train within seconds, by the trainer's own steps, in one thread."""
+"""Small taggers, classifiers and translators that train in seconds, by the steps of the trainer."""
 
 from __future__ import annotations
 
@@ -12,15 +12,27 @@ from nextword.core.events import Done, Event, Measure, Progress
 from nextword.data.batches.words import Sentences
 from nextword.data.classes import ClassVocabulary, LabelledTexts
 from nextword.data.encode import DataFacts
+from nextword.data.paired import (
+    PairTextSettings,
+    PairVocabulary,
+    encode_pairs,
+    encode_sources,
+    fit_vocabulary,
+)
+from nextword.data.pairs import Pair
 from nextword.data.tagged import TaggedSentences, TagVocabulary
+from nextword.decode.settings import DecodeSettings
 from nextword.experiments.small import Count, Floats
 from nextword.models.classifier import NeuralClassifier
+from nextword.models.seq2seq import Translator
 from nextword.models.tagger import Tagger
 from nextword.models.training import NeuralTrainSettings
 from nextword.runs.settings import RunSettings, plan
 from nextword.tasks.labelled_examples import PreparedClasses
 from nextword.tasks.tagged_examples import PreparedTags
 from nextword.tasks.taggers import chain_of
+from nextword.tasks.translate import PreparedPairs
+from nextword.tasks.translation import translate
 from nextword.text.lexicon import Lexicon, LexiconSettings
 from nextword.training import loop
 from nextword.training.job import Job
@@ -28,6 +40,10 @@ from nextword.training.job import Job
 _SETS: dict[str, Any] = {
     "train.threads": 1, "train.precision": "fp32", "train.log_every": 10, "model.spelling": "none",
     "model.dropout": 0.0, "model.dropout_input": 0.0, "train.rate": 1e-2, "train.batch": 32,
+}  # fmt: skip
+_TRANSLATE: dict[str, Any] = {
+    "train.threads": 1, "train.precision": "fp32", "train.log_every": 10, "model.dropout": 0.0,
+    "train.smoothing": 0.0, "train.rate": 5e-3, "model.hidden": 64,
 }  # fmt: skip
 _ROWS = 64  # sentences that are tagged together
 
@@ -64,6 +80,31 @@ def train_classifier(
     prepared = PreparedClasses(vocabulary, DataFacts(), learned, None)
     classifier: NeuralClassifier = yield from _train(settings, prepared, count)
     return classifier
+
+
+def train_translator(
+    family: str, pairs: Sequence[tuple[str, str]], seed: int, sets: dict[str, Any], count: Count
+) -> Generator[Event, None, Translator]:
+    """Train an encoder-decoder on pairs of sentences, word by word, to the end of ``train.steps``."""
+    settings = plan(family, task="translate", seed=seed, sets=_TRANSLATE | sets)
+    read = [Pair(source, target, "", at) for at, (source, target) in enumerate(pairs, start=1)]
+    vocabulary = fit_vocabulary(read, PairTextSettings(tokenizer="words", joint=False))
+    prepared = PreparedPairs(vocabulary, DataFacts(), encode_pairs(read, vocabulary), None)
+    translator: Translator = yield from _train(settings, prepared, count)
+    translator.network.eval()
+    return translator
+
+
+def translated(translator: Translator, sources: Sequence[str], **decoding: Any) -> list[str]:
+    """Translate sentences, greedily unless told otherwise."""
+    vocabulary = PairVocabulary(translator.source_tokenizer, translator.target_tokenizer)
+    settings = DecodeSettings(**{"decode": "greedy", "max_tokens": 400, "max_ratio": 1.5} | decoding)
+    texts = [""] * len(sources)
+    found = encode_sources(sources, vocabulary.source)
+    for rows_B, written in translate(translator, found, vocabulary, settings):
+        for row, each in zip(rows_B.tolist(), written, strict=True):
+            texts[row] = each[0].text.strip()
+    return texts
 
 
 def right_tags(tagger: Tagger, sentences: Sequence[Sentence]) -> list[list[bool]]:
