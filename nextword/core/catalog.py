@@ -400,6 +400,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "exposure-bias": "nextword.experiments.exposure_bias:run",
         "babble": "nextword.experiments.babble:run",
         "forcing": "nextword.experiments.forcing:run",
+        "bottleneck": "nextword.experiments.bottleneck:run",
         "attention": "nextword.experiments.attention:run",
         "alignment": "nextword.experiments.alignment:run",
         "complexity": "nextword.experiments.complexity:run",

@@ -22,7 +22,7 @@ from nextword.experiments import fitting, languages
 from nextword.experiments.finding import Judge
 from nextword.experiments.languages import SLIDE, Words
 from nextword.experiments.learners import train_translator, translated
-from nextword.experiments.result import Chart, ExperimentResult, finish
+from nextword.experiments.result import Chart, ExperimentResult, cells, finish
 from nextword.experiments.small import Count
 from nextword.models.seq2seq import Translator
 from nextword.tasks.translation import alignment
@@ -131,7 +131,8 @@ def walk_through(model: Translator, pair: Words) -> Walk:
     c_D = attention.out(weights_S @ v_SK)
     theirs_D, theirs_S = _looked(network, state)
     gap = max(float((theirs_D - c_D).abs().max()), float((theirs_S - weights_S).abs().max()))
-    return Walk(*(each.double().numpy() for each in (q_K, k_SK, e_S, weights_S, c_D)), gap)
+    q, k, e, weights, c = (each.double().numpy() for each in (q_K, k_SK, e_S, weights_S, c_D))
+    return Walk(q, k, e, weights, c, gap)
 
 
 def _looked(network: Any, state: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -167,7 +168,7 @@ def _picture(weights_TS: Floats, pair: Words) -> Chart:
         "share of the attention", (0.0, 1.0),
     )  # fmt: skip
     rows = tuple(
-        (word, *(round(float(w), 3) for w in row)) for word, row in zip(target, weights_TS, strict=True)
+        cells(word, (round(float(w), 3) for w in row)) for word, row in zip(target, weights_TS, strict=True)
     )
     caption = "Each row sums to 1: where the decoder looks before it writes the word."
     return Chart(drawn, caption, Table(("", *source), rows))

@@ -16,7 +16,7 @@ from nextword.experiments import fitting, languages
 from nextword.experiments.finding import Judge
 from nextword.experiments.languages import Words
 from nextword.experiments.learners import train_translator, translated
-from nextword.experiments.result import Chart, ExperimentResult, finish
+from nextword.experiments.result import Chart, ExperimentResult, cells, finish
 from nextword.experiments.small import Count
 
 CLAIM = (
@@ -110,7 +110,7 @@ def _picture(found: dict[str, Judged]) -> Chart:
     values = [(name, 100 * each.whole) for name, each in found.items()]
     drawn = bars(values, "Sentences that are one of the two translations", "% of the sentences")
     rows = tuple(
-        (name, *(round(share, 3) for share in (each.places, each.whole, each.mixed)))
+        cells(name, (round(share, 3) for share in (each.places, each.whole, each.mixed)))
         for name, each in found.items()
     )
     caption = "A distribution for every place is not a distribution over sentences."

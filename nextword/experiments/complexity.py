@@ -16,14 +16,14 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from nextword.core.contracts import Source
-from nextword.core.events import Event, Progress, Stage
+from nextword.core.events import Event, Progress, Stage, returned
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, lines
 from nextword.experiments import fitting, languages
 from nextword.experiments.finding import Judge
 from nextword.experiments.learners import train_translator
 from nextword.experiments.result import Chart, ExperimentResult, finish
-from nextword.experiments.small import Count, drain
+from nextword.experiments.small import Count
 from nextword.models.seq2seq import Translator
 
 CLAIM = "With n words in and m words out an encoder-decoder takes O(n + m), one with attention O(nm)."
@@ -48,7 +48,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     seconds: dict[str, dict[int, float]] = {}
     for done, (name, context) in enumerate(CONTEXTS.items(), start=1):
         sets = {**SMALL, "model.context": context}
-        model = drain(train_translator("gru-torch", languages.sentences(8, 1, 0), 0, sets, Count()))
+        model: Translator = returned(train_translator("gru-torch", languages.sentences(8, 1, 0), 0, sets, Count()))
         counts[name] = {(n, m): operations(model, n, m) for n in COUNTED for m in COUNTED}
         seconds[name] = {n: _seconds(model, n) for n in timed}
         yield Progress(done)
@@ -105,7 +105,7 @@ def operations(model: Translator, n: int, m: int) -> float:
     network: Any = model.network
     with FlopCounterMode(display=False) as counter:
         _read(network, n, m)
-    return counter.get_total_flops() / 2  # a multiplication and an addition
+    return float(counter.get_total_flops()) / 2  # a multiplication and an addition
 
 
 def _read(network: Any, n: int, m: int) -> None:

@@ -32,6 +32,7 @@ SECONDS = {
     "exposure-bias": 60,
     "babble": 45,
     "forcing": 90,
+    "bottleneck": 60,
     "attention": 150,
     "alignment": 12,
     "complexity": 15,

@@ -20,7 +20,7 @@ from nextword.experiments import fitting, languages
 from nextword.experiments.finding import Judge, by_test
 from nextword.experiments.languages import Words
 from nextword.experiments.learners import train_translator, translated
-from nextword.experiments.result import Chart, ExperimentResult, finish
+from nextword.experiments.result import Chart, ExperimentResult, cells, finish
 from nextword.experiments.small import Count, mean_and_spread
 from nextword.models.seq2seq import Translator
 
@@ -98,6 +98,6 @@ def _picture(means: dict[str, tuple[float, float]], found: dict[str, list[float]
         [f"{mean:.1f}" for mean, _ in means.values()], [spread for _, spread in means.values()],
     )  # fmt: skip
     seeds = len(next(iter(found.values())))
-    rows = tuple((name, *(round(value, 1) for value in each)) for name, each in found.items())
+    rows = tuple(cells(name, (round(value, 1) for value in each)) for name, each in found.items())
     caption = "Whiskers are one standard deviation over seeds."
     return Chart(drawn, caption, Table(("training", *(f"seed {n}" for n in range(seeds))), rows))

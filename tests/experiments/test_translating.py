@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nextword.core.events import returned
 from nextword.experiments import languages
 from nextword.experiments.alignment import SMALL, aligned, walk_through, weights_of
 from nextword.experiments.babble import judged
+from nextword.experiments.bottleneck import arrived
 from nextword.experiments.complexity import fit, operations
 from nextword.experiments.languages import SLIDE, Words
 from nextword.experiments.learners import train_translator, translated
-from nextword.experiments.small import Count, drain
+from nextword.experiments.small import Count
 
 
 def test_the_made_language_moves_every_word():
@@ -57,7 +59,7 @@ def test_words_are_aligned_with_those_that_they_translate():
 @pytest.fixture(scope="module")
 def translator():
     sets = {**SMALL, "train.steps": 3}
-    return drain(train_translator("gru-torch", languages.hindi(20), 0, sets, Count()))
+    return returned(train_translator("gru-torch", languages.hindi(20), 0, sets, Count()))
 
 
 def test_attention_by_hand_is_that_of_the_network(translator):
@@ -82,3 +84,9 @@ def test_operations_are_split_into_words_and_pairs():
 
 def test_reading_twice_as_much_takes_more_operations(translator):
     assert operations(translator, 8, 4) > operations(translator, 4, 4) > 0
+
+
+def test_symbols_that_arrive_are_counted_at_their_places():
+    held = [Words("a b", "a b"), Words("c d", "c d"), Words("e", "e")]
+    found = arrived(["a b", "d d x", ""], held)
+    assert {length: shares.tolist() for length, shares in found.items()} == {1: [0.0], 2: [1.0, 0.5]}
