@@ -30,7 +30,7 @@ CLAIM = (
 )
 FALLS = "through one vector, long sequences arrive with more errors than short ones"
 LARGER = "a larger vector carries more"
-AROUND = "attention removes the bottleneck"
+AROUND = "with attention more arrives, through a state of the same size"
 CLAIMS = (FALLS, LARGER, AROUND)
 LONGEST, SYMBOLS = 16, 20
 SHORT = 5  # symbols

@@ -48,7 +48,8 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     seconds: dict[str, dict[int, float]] = {}
     for done, (name, context) in enumerate(CONTEXTS.items(), start=1):
         sets = {**SMALL, "model.context": context}
-        model: Translator = returned(train_translator("gru-torch", languages.sentences(8, 1, 0), 0, sets, Count()))
+        training = train_translator("gru-torch", languages.sentences(8, 1, 0), 0, sets, Count())
+        model: Translator = returned(training)
         counts[name] = {(n, m): operations(model, n, m) for n in COUNTED for m in COUNTED}
         seconds[name] = {n: _seconds(model, n) for n in timed}
         yield Progress(done)
