@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -58,4 +60,9 @@ def serve(
             show.note(f"serving {', '.join(shelf.names)} at {address} (Ctrl-C ends it)")
 
     beside = first.Training(shelf) if shelf.expected else None
-    raise typer.Exit(serve_process(shelf, settings, tell, beside))
+    code = serve_process(shelf, settings, tell, beside)
+    if "torch" in sys.modules:  # what its threads do at the end of a process may abort it
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    raise typer.Exit(code)

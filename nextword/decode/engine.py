@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,8 +36,7 @@ class Full(Exception):  # noqa: N818 - a state of the engine, not an error of th
     """The queue is full: try again later."""
 
 
-@dataclass(frozen=True)
-class Scored:
+class Scored(NamedTuple):
     """A token, its log-probability by the model, and the most likely tokens at its place if asked for."""
 
     id: int
@@ -326,6 +325,21 @@ class Engine:
         return np.concatenate(found), self.model.join(states), kept
 
 
+# Settings that say when to stop and what is forbidden, not how the distribution is reshaped.
+_NOT_OF_SHAPE = {
+    "decode",
+    "max_tokens",
+    "min_tokens",
+    "stop",
+    "ban",
+    "no_repeat",
+    "unknown",
+    "repetition_penalty",
+}
+_NOT_OF_SHAPE |= {"seed", "samples", "beam_size", "length_penalty", "n_best", "batch"}
+_PLAIN = DecodeSettings().model_dump(exclude=_NOT_OF_SHAPE)
+
+
 class Way:
     """How the rows of a request choose and when they stop; requests of the same way choose together."""
 
@@ -333,6 +347,8 @@ class Way:
         settings = request.settings or DecodeSettings()
         self.settings = settings
         self.is_greedy = settings.decode == "greedy" or settings.temperature == 0
+        asked = settings.model_dump(exclude=_NOT_OF_SHAPE)
+        self.is_plain = asked == _PLAIN  # drawn from the model's own distribution
         self.limits, self.stop = limits_of(settings, tokenizer), stops_of(settings, tokenizer)
         self.own = request.limits
         shared = settings.model_copy(update={"seed": 0, "stop": (), "max_tokens": 1_000_000})
@@ -356,5 +372,5 @@ def choose(ways: Sequence[Way], rows: Sequence[Row], logp_RV: Floats) -> Ints:
             words_R[places] = np.argmax(allowed_GV, axis=-1)
             continue
         numbers = [rows[i].number(ways[i].settings.seed or 0) for i in places]
-        words_R[places] = draw(shape(allowed_GV, way.settings), numbers)
+        words_R[places] = draw(allowed_GV if way.is_plain else shape(allowed_GV, way.settings), numbers)
     return words_R

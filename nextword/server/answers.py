@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, TypeVar
 
 from fastapi import Request, Response
@@ -14,6 +14,7 @@ from nextword.core.errors import NextwordError
 from nextword.server.errors import INTERNAL, ApiError, error_json
 
 T = TypeVar("T")
+_LITTLE = 5_000  # characters or tokens that are handled within a few milliseconds
 END_OF_STREAM = b"data: [DONE]\n\n"
 
 
@@ -26,6 +27,11 @@ def to_bytes(value: Any) -> bytes:
 def answer(value: Any) -> Response:
     """Return an answer of JSON."""
     return Response(to_bytes(value), media_type="application/json")
+
+
+async def beside(size: int, work: Callable[[], T]) -> T:
+    """Do work of this many characters or tokens: at once if it is little, else in a thread."""
+    return work() if size < _LITTLE else await asyncio.to_thread(work)
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
@@ -45,6 +51,11 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
 async def _gone(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+def body_size(request: Request) -> int:
+    """Return the size of a request that was read."""
+    return len(getattr(request, "_body", b""))
 
 
 def events(pieces: AsyncIterator[Any]) -> StreamingResponse:

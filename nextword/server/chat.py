@@ -17,7 +17,7 @@ from fastapi import Request as HttpRequest
 
 from nextword.core.contracts import Tokenizer
 from nextword.decode.engine import Row, Scored
-from nextword.server.answers import answer, begun, events, while_connected
+from nextword.server.answers import answer, begun, beside, body_size, events, while_connected
 from nextword.server.body import StrictRoute
 from nextword.server.errors import streamed
 from nextword.server.models import Model, Shelf
@@ -38,7 +38,7 @@ async def chat(http: HttpRequest, asked: ChatRequest) -> Response:
     shelf: Shelf = http.app.state.shelf
     model = await shelf.find(asked.model)
     model.check_text()
-    made = _Chat(asked, model)
+    made = await beside(body_size(http), lambda: _Chat(asked, model))
     with answering():
         if asked.stream:
             return events(await begun(made.stream()))

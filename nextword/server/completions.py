@@ -11,7 +11,7 @@ from fastapi import APIRouter, Response
 from fastapi import Request as HttpRequest
 
 from nextword.decode.engine import Request, Row
-from nextword.server.answers import answer, begun, events, while_connected
+from nextword.server.answers import answer, begun, beside, body_size, events, while_connected
 from nextword.server.body import StrictRoute
 from nextword.server.errors import ApiError, streamed
 from nextword.server.models import Model, Shelf
@@ -29,12 +29,12 @@ async def complete(http: HttpRequest, asked: CompletionRequest) -> Response:
     shelf: Shelf = http.app.state.shelf
     model = await shelf.find(asked.model)
     model.check_text()
-    made = _Completion(asked, model)
+    made = await beside(body_size(http), lambda: _Completion(asked, model))
     with answering():
         if asked.stream:
             return events(await begun(made.stream()))
         await while_connected(http, model.worker.run(made.requests))
-    return answer(made.whole())
+    return await beside(made.size, lambda: answer(made.whole()))
 
 
 class _Completion:
@@ -71,6 +71,11 @@ class _Completion:
             "id": f"cmpl-{secrets.token_hex(12)}", "object": "text_completion", "created": int(time.time()),
             "model": model.name,
         }  # fmt: skip
+
+    @property
+    def size(self) -> int:
+        """Return how many numbers the answer has."""
+        return (1 + self.top) * self._usage()["total_tokens"]
 
     def whole(self) -> dict[str, Any]:
         """Return the answer when everything is done."""

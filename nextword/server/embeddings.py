@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request, Response
 
 from nextword.core.contracts import LanguageModel, Reader
 from nextword.models.distributions import as_numpy
-from nextword.server.answers import answer, while_connected
+from nextword.server.answers import answer, beside, body_size, while_connected
 from nextword.server.body import StrictRoute
 from nextword.server.errors import ApiError, documented
 from nextword.server.models import Shelf
@@ -34,7 +34,7 @@ async def embeddings(http: Request, asked: EmbeddingRequest) -> Response:
     model = found.opened.model
     if not isinstance(model, Reader):
         raise ApiError(400, "this model has no vectors: it counts; ask a network", "no_vectors", "model")
-    prompts = prompts_of(asked.input, found.tokenizer)
+    prompts = await beside(body_size(http), lambda: prompts_of(asked.input, found.tokenizer))
     if not all(prompt.ids for prompt in prompts):
         raise ApiError(422, "an input is empty", "invalid_input", "input")
     with answering():

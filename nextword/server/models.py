@@ -26,6 +26,7 @@ from nextword.store.manifest import MANIFEST
 from nextword.text.backward import BackwardTokenizer
 
 _log = logging.getLogger("nextword.server")
+_ENDING = 2.0  # seconds for a thread to end
 _LOOK = 0.25  # seconds between two looks at a folder
 _DELETED = "the run was deleted; train it again under the same name, and it is served again"
 _DAMAGED = "the run is damaged: a file is not what was written; train it again under the same name"
@@ -173,8 +174,8 @@ class Shelf:
                 place.looked = 0.0  # it was replaced meanwhile, or is being: look again
             damaged = isinstance(error, DamagedError)
             place.problem = (503, "model_damaged", _DAMAGED) if damaged else (503, "model_broken", _BROKEN)
-        except Exception:
-            _log.exception("'%s' cannot be opened", place.name)
+        except Exception as error:
+            _log.error("'%s' cannot be opened: %s: %s", place.name, type(error).__name__, error)
             place.problem = (503, "model_broken", _BROKEN)
         else:
             before, place.model, place.problem = place.model, model, None
@@ -191,10 +192,11 @@ class Shelf:
         return Model(name, opened, worker, seen or ())
 
     def close(self) -> None:
-        """End all threads when they are idle."""
-        for place in self._places.values():
-            if place.model is not None:
-                place.model.worker.close()
+        """End all threads; one that is still busy is not waited for long."""
+        for model in self.loaded:
+            model.worker.close()
+        for model in self.loaded:
+            model.worker.join(_ENDING)
 
     @property
     def under_way(self) -> int:

@@ -13,7 +13,7 @@ from nextword.server.errors import INTERNAL, ApiError
 from nextword.server.models import Model
 from nextword.server.penalties import limits_for
 from nextword.server.prompts import Prompt
-from nextword.server.schemas import MOST_TEXTS, MOST_TOKENS, Sampling
+from nextword.server.schemas import MOST_SCORES, MOST_TEXTS, MOST_TOKENS, Sampling
 from nextword.server.worker import Failed
 
 ERRORS = (400, 401, 403, 404, 408, 413, 415, 422, 429, 503)  # that every route of a model may answer
@@ -38,6 +38,10 @@ def requests_for(
     if total * tokens > MOST_TOKENS:
         said = f"{total} texts of {tokens:,} tokens are asked for; possible are {MOST_TOKENS:,} tokens in all"
         raise ApiError(422, said, "too_many", "max_tokens")
+    scores = (total * tokens + (sum(len(prompt.ids) for prompt in prompts) if scored else 0)) * (1 + top)
+    if scores > MOST_SCORES:
+        said = f"{scores:,} log-probabilities are asked for; possible are {MOST_SCORES:,}"
+        raise ApiError(422, said, "too_many", "logprobs")
     settings = settings_for(asked, tokens, stop) if tokens else None
     limits = limits_for(asked, model.tokenizer.vocab_size) if tokens else ()
     return [Request(prompt.ids, settings, texts, scored, top, limits) for prompt in prompts]

@@ -22,6 +22,7 @@ from pydantic import (
 MOST_TEXTS = 256  # prompts times texts of one request
 MOST_TOKENS = 1 << 18  # tokens that one request may ask for: texts times max_tokens
 MOST_PROMPT = 1 << 17  # tokens of all prompts of one request
+MOST_SCORES = 1 << 20  # log-probabilities that one answer may hold
 _ID = 2**31 - 1
 
 

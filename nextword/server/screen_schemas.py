@@ -60,9 +60,13 @@ class LinesQuestion(Given):
     """How likely is each of these lines?"""
 
     model: ModelName
-    lines: list[Annotated[StrictStr, AfterValidator(_is_line), Field(max_length=100_000)]] = Field(
-        min_length=1, max_length=MOST_LINES
-    )
+    lines: list[
+        Annotated[
+            StrictStr,
+            AfterValidator(_is_line),
+            Field(max_length=100_000, json_schema_extra={"pattern": r"^[^\n]*$"}),
+        ]
+    ] = Field(min_length=1, max_length=MOST_LINES)
 
 
 class NextAnswerRow(BaseModel):
@@ -93,7 +97,7 @@ class WhyAnswer(BaseModel):
     model: str
     tokens: list[dict[str, Any]]
     looked_at: dict[str, Any] | None
-    left_out: list[tuple[str, float]]
+    left_out: list[list[str | float]]
     is_adjusted: bool
 
 
@@ -122,7 +126,7 @@ class SurpriseAnswer(BaseModel):
 class PlaceAnswer(BaseModel):
     """What a model expected at one place."""
 
-    likely: list[tuple[str, float]]
+    likely: list[list[str | float]]
     text: str
     probability: float
     rank: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from nextword.core.contracts import END, SPECIALS, START, UNKNOWN
-from nextword.server.answers import answer
+from nextword.server.answers import answer, beside
 from nextword.server.body import StrictRoute
 from nextword.server.errors import ApiError, documented
 from nextword.server.models import Model, Shelf
@@ -22,7 +22,8 @@ async def tokenize(http: Request, asked: TokenizeRequest) -> Response:
     """Turn a text into ids; symbols such as </s> inside a text are text, the symbol alone is the symbol."""
     model = await _model(http, asked.model)
     exact = _EXACT.get(asked.prompt)
-    ids = [exact] if exact is not None else list(map(int, model.tokenizer.encode(asked.prompt)))
+    found = await beside(len(asked.prompt), lambda: model.tokenizer.encode(asked.prompt))
+    ids = [exact] if exact is not None else list(map(int, found))
     if asked.add_special_tokens and exact is None:
         ids = [START, *ids]
     texts = {"token_strs": [model.tokenizer.piece(each) for each in ids]} if asked.return_token_strs else {}

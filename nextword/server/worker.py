@@ -121,8 +121,8 @@ class Worker:
                 value, error = function(), None
             except NextwordError as known:
                 value, error = None, known
-            except Exception:
-                _log.exception("a call in the thread of a model failed")
+            except Exception as other:
+                _log.error("a call in the thread of a model failed: %s: %s", type(other).__name__, other)
                 value, error = None, Failed()  # type: ignore[assignment]
             loop.call_soon_threadsafe(settle, value, error)
 
@@ -137,6 +137,10 @@ class Worker:
         with self._wake:
             self._closed = True
             self._wake.notify()
+
+    def join(self, seconds: float) -> None:
+        """Wait until the thread has ended, at most this long."""
+        self._thread.join(seconds)
 
     def _submit(self, requests: Sequence[Request], streams: bool) -> _Job:
         self._take(sum(request.needed for request in requests))
@@ -226,8 +230,8 @@ class Worker:
     def _step(self, engine: Engine) -> None:
         try:
             progress = engine.step()
-        except Exception:
-            _log.exception("a step of a model failed; its requests are answered with an error")
+        except Exception as error:
+            _log.error("a step of a model failed, and so its requests: %s: %s", type(error).__name__, error)
             self._engine = self._new_engine()
             progress = Progress(done=list(self._jobs))
         self.counts.steps += 1
