@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, Field, StrictInt, StrictStr
+from pydantic import AfterValidator, BaseModel, Field, StrictInt
 
 from nextword.server.schemas import Given, ModelName, Text
 
@@ -62,7 +62,7 @@ class LinesQuestion(Given):
     model: ModelName
     lines: list[
         Annotated[
-            StrictStr,
+            Text,
             AfterValidator(_is_line),
             Field(max_length=100_000, json_schema_extra={"pattern": r"^[^\n]*$"}),
         ]

@@ -22,6 +22,7 @@ from nextword.core.contracts import NATS_PER_BIT
 from nextword.core.errors import ConfigError, DataError
 from nextword.evaluation.lines.records import score_records
 from nextword.evaluation.lm.placed import PlacedToken, alternatives, placed, placed_words
+from nextword.evaluation.lm.surprise import spelling
 from nextword.page import files
 from nextword.runs.overview import overview
 from nextword.server.answers import answer, to_bytes, while_connected
@@ -132,14 +133,15 @@ async def lines(http: Request, asked: LinesQuestion) -> Response:
 
 
 def _lines(run: Opened, asked: LinesQuestion) -> dict[str, Any]:
-    texts = [line.encode("utf-8", "surrogatepass") for line in asked.lines]
+    texts = [line.encode() for line in asked.lines]
     found = score_records(run.model, run.tokenizer, texts)
     rows = []
     for text, logprob, tokens, unknown in zip(
         texts, found.logprob.tolist(), found.tokens.tolist(), found.unknown.tolist(), strict=True
     ):
         bits = -logprob / NATS_PER_BIT if tokens else None
-        each = None if bits is None else _finite(bits / max(1, len(text)))
+        spelled = spelling(run.tokenizer, text.decode()) if unknown else 0.0  # unknown words, as in `eval`
+        each = None if bits is None else _finite((bits + spelled) / max(1, len(text)))
         rows.append({"bits": _finite(bits), "tokens": tokens, "unknown": unknown, "bits_per_byte": each})
     return {"model": asked.model, "lines": rows}
 

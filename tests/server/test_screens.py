@@ -63,6 +63,9 @@ def test_lines_are_scored_one_by_one(site, runs, name):
     assert [each["tokens"] > 0 for each in found] == [True, False, True]
     assert found[1]["bits"] is None
     assert found[0]["bits_per_byte"] < found[2]["bits_per_byte"]
+    run = nextword.load(runs[name])
+    if run.tokenizer.unit == "line":  # a line by itself is then what `score` reads, its unknown words spelled
+        assert found[2]["bits_per_byte"] == pytest.approx(run.score("zebra").bits_per_byte, rel=1e-4)
 
 
 def test_runs_are_all_that_stand_beside_the_served_ones(site, runs):

@@ -49,7 +49,7 @@ def by_word(
         last = max(unit, min(bisect_left(ends, end), len(ends) - 1))  # a token may be longer than a unit
         for each in range(unit, last + 1):
             bits[each] -= value / NATS_PER_BIT / (last + 1 - unit)
-    return [(name, each + _spelling(tokenizer, name)) for name, each in zip(names, bits, strict=True)]
+    return [(name, each + spelling(tokenizer, name)) for name, each in zip(names, bits, strict=True)]
 
 
 def _tokens(model: LanguageModel, tokenizer: Tokenizer, text: str) -> list[tuple[tuple[int, int], float]]:
@@ -92,7 +92,7 @@ def _letters(text: str) -> int:
     return sum(not character.isspace() for character in text)
 
 
-def _spelling(tokenizer: Tokenizer, word: str) -> float:
-    """Return the bits that spell a word with unknown parts."""
+def spelling(tokenizer: Tokenizer, word: str) -> float:
+    """Return the bits that spell a word, or several, with unknown parts."""
     pieces = tokenizer.encode_blocks([Block(word.encode(), True)], costs=True)
     return sum(piece.side_nats for piece in pieces if piece.unknown) / NATS_PER_BIT
