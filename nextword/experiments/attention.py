@@ -6,7 +6,7 @@ sentences of up to 30 or 50 words; Bahdanau et al. 2015, figure 2]
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,9 +61,9 @@ class Measured(NamedTuple):
 def run(out: str | None = None, run: str | None = None, quick: bool = False) -> Iterator[Event]:
     """Train RNNsearch and RNNenc on sentences of up to 30 and 50 words; translate up to 59 words."""
     fitting.refuse("attention", run)
-    steps, count, tested = (10, 60, 4) if quick else (700, 6000, 48)
+    steps, count, tested, clauses = (10, 60, 4, (1, 6)) if quick else (700, 6000, 48, LENGTHS)
     yield Stage("train with and without attention", 4 * steps, "steps")
-    found = yield from _measure(steps, count, tested)
+    found = yield from _measure(steps, count, tested, clauses)
     lengths = sorted(next(iter(found.values())).counts)
     ends = {name: each.bleu(lengths[-1]) for name, each in found.items()}
     yield from finish(
@@ -88,9 +88,11 @@ def _name(model: str, words: int) -> str:
     return f"{model}-{words}"
 
 
-def _measure(steps: int, count: int, tested: int) -> Generator[Event, None, dict[str, Measured]]:
+def _measure(
+    steps: int, count: int, tested: int, clauses: Sequence[int]
+) -> Generator[Event, None, dict[str, Measured]]:
     """Train the four models, and translate sentences of every length."""
-    tests = {languages.CLAUSE * n - 1: languages.of_length(tested, n, 1) for n in LENGTHS}
+    tests = {languages.CLAUSE * n - 1: languages.of_length(tested, n, 1) for n in clauses}
     done = Count()
     found = {}
     for model, context in CONTEXTS.items():
