@@ -54,7 +54,8 @@ def run(arguments: Sequence[str]) -> int:
     options.reset()
     _hear_notes()
     try:
-        result = app(args=options.with_both_files(arguments), prog_name="nextword", standalone_mode=False)
+        arguments = options.without_parts(options.with_both_files(arguments))
+        result = app(args=arguments, prog_name="nextword", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except typer.Exit as stop:
         return stop.exit_code

@@ -9,6 +9,9 @@ from typing import Annotated
 
 import typer
 
+from nextword.core import own_parts
+from nextword.core.errors import ConfigError
+
 _debug = False
 _TABLES = (".tsv", ".csv", ".jsonl", ".ndjson", ".parquet")  # hold source and target in one file
 
@@ -41,6 +44,25 @@ def with_both_files(arguments: Sequence[str]) -> list[str]:
     if has_two and not found[at].removesuffix(".gz").endswith(_TABLES):
         found.insert(at + 1, "--valid")
     return found
+
+
+def without_parts(arguments: Sequence[str]) -> list[str]:
+    """Load the files that ``--parts FILE`` names, which every verb takes, and return the other arguments."""
+    found = list(arguments)
+    rest: list[str] = []
+    while found:
+        argument = found.pop(0)
+        if argument == "--":
+            return [*rest, argument, *found]
+        if argument == "--parts" and not found:
+            raise ConfigError("--parts has no file; give that of the run's own parts, as in --parts mine.py")
+        if argument == "--parts":
+            own_parts.load(found.pop(0))
+        elif argument.startswith("--parts="):
+            own_parts.load(argument.removeprefix("--parts="))
+        else:
+            rest.append(argument)
+    return rest
 
 
 def complete_run(incomplete: str) -> list[str]:

@@ -13,6 +13,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
+from nextword.core import own_parts
 from nextword.core.errors import ConfigError, MissingPart
 
 _SHOWN = 12  # names of a long list in an error
@@ -429,6 +430,9 @@ def spelled(slot: str, name: str) -> str | None:
     for names_of in (_slot(slot), _plugins(slot)):
         if name in names_of:
             return name
+    if own_parts.is_stored(name):
+        own_parts.find(name)
+        return name
     return same_but_case(name, names(slot))
 
 
@@ -449,6 +453,8 @@ def find_path(slot: str, name: str) -> str:
 
 def find(slot: str, name: str) -> Any:
     """Return the object a name stands for, importing its module."""
+    if own_parts.is_stored(name):
+        return own_parts.find(name)
     return getattr(find_module(slot, name), find_path(slot, name).partition(":")[2])
 
 

@@ -18,9 +18,10 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
+from nextword.core import own_parts
 from nextword.core.catalog import listed, nearest
 from nextword.core.errors import ConfigError
-from nextword.core.settings import Settings
+from nextword.core.settings import Choice, Settings
 
 Groups = Mapping[str, type[Settings]]  # "model" -> NgramSettings, "text" -> TextSettings, …
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -29,6 +30,10 @@ _SHOWN = 80
 
 class Typed(str):
     """A value as typed after ``--set key=``: TOML, or a bare word taken as a string."""
+
+
+class Stored(Typed):
+    """A value that was typed when an interrupted training run was started: it never loads a file of parts."""
 
 
 def parse_sets(assignments: Iterable[str] | Mapping[str, Any]) -> dict[str, Any]:
@@ -148,10 +153,20 @@ def _unknown(key: str, allowed: list[str]) -> str:
 
 def _typed_value(value: Any, field: FieldInfo, key: str) -> Any:
     if isinstance(value, Typed):
-        value = _parse_value(str(value), field)
+        is_now, value = not isinstance(value, Stored), _parse_value(str(value), field)
+        if (
+            isinstance(value, str)
+            and own_parts.is_typed(value)
+            and any(_is_part(each) for each in field.metadata)
+        ):
+            value = own_parts.named(value) if is_now else own_parts.known(value)
     if isinstance(value, bool) and not _accepts(field.annotation, bool):
         raise ConfigError(f"'{key}' is {_value(value)}; it must not be true or false")
     return value
+
+
+def _is_part(constraint: Any) -> bool:
+    return isinstance(constraint, Choice)
 
 
 def _parse_value(text: str, field: FieldInfo) -> Any:

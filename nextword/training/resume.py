@@ -7,7 +7,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from nextword.core.config import Typed
+from nextword.core.config import Stored
 from nextword.core.errors import ConfigError, DamagedError
 from nextword.core.events import Event, Note
 from nextword.models.training import NeuralTrainSettings
@@ -37,7 +37,7 @@ _SHOWN = 6  # differences listed in an error
 
 def unpack_sets(packed: list[list[Any]]) -> dict[str, Any]:
     """Undo what `training.order.pack` does with ``--set`` values."""
-    return {str(key): Typed(value) if is_typed else value for key, value, is_typed in packed}
+    return {str(key): Stored(value) if is_typed else value for key, value, is_typed in packed}
 
 
 def read_order(checkpoint: Checkpoint) -> dict[str, Any]:
