@@ -80,6 +80,8 @@ class Heads(nn.Module):
         super().__init__()
         self.heads, self.kv_heads, self.head_size = shape.heads, shape.kv_heads, shape.head_size
         self.scale: float = find("scale", shape.scale)(shape.head_size)
+        weighing = find("weighing", shape.weighing)
+        self.weighing = None if weighing.fused else weighing(shape)
 
     def split(self, projected_BTX: Tensor) -> Tensor:
         """Return ``x_BTNK`` in float32, with an axis for the heads."""
@@ -103,10 +105,24 @@ class Heads(nn.Module):
     def _weigh(
         self, q_BNTK: Tensor, keys_BNSK: Tensor, values_BNSK: Tensor, mask: Tensor | None, is_causal: bool
     ) -> Tensor:
+        if self.weighing is not None:
+            return self._weigh_plainly(q_BNTK, keys_BNSK, values_BNSK, mask, is_causal)
         is_shared = self.kv_heads != self.heads
         return F.scaled_dot_product_attention(
             q_BNTK, keys_BNSK, values_BNSK, mask, is_causal=is_causal, scale=self.scale, enable_gqa=is_shared
         )
+
+    def _weigh_plainly(
+        self, q_BNTK: Tensor, keys_BNSK: Tensor, values_BNSK: Tensor, mask: Tensor | None, is_causal: bool
+    ) -> Tensor:
+        """Compute all scores, then the weights as the slot "weighing" says."""
+        assert self.weighing is not None
+        keys_BNSK, values_BNSK = self.spread(keys_BNSK), self.spread(values_BNSK)
+        scores_BNTS = q_BNTK @ keys_BNSK.transpose(-2, -1) * self.scale
+        if is_causal:
+            mask = torch.ones(scores_BNTS.shape[-2:], dtype=torch.bool, device=scores_BNTS.device).tril()
+        weights_BNTS: Tensor = self.weighing(scores_BNTS, mask)
+        return weights_BNTS @ values_BNSK
 
     def spread(self, shared_BMSK: Tensor) -> Tensor:
         """Repeat heads of keys or values for all heads of queries that they serve."""
@@ -140,7 +156,8 @@ class Attention(Heads):
     @classmethod
     def cost(cls, shape: Shape, load: Load) -> Cost:
         """Count the matrices, and Q Kᵀ and its product with V for all pairs of a row."""
-        return matrices(shape, load) + Cost(0, pairs(shape, load))
+        weighing: Cost = find("weighing", shape.weighing).cost(shape, load)
+        return matrices(shape, load) + Cost(0, pairs(shape, load)) + weighing
 
     def start(self, batch: int, source: Memory | None = None) -> KeysValues:
         """Return an empty cache of keys and values."""
@@ -151,7 +168,18 @@ class Attention(Heads):
         self, x_BTD: Tensor, state: KeysValues, reading: Reading, skip: int = 0
     ) -> tuple[Tensor, KeysValues]:
         """Attend, for all tokens but the first ``skip``; return also the keys and values of all tokens."""
-        q_BNTK, k_BNTK, v_BNTK = self.project(x_BTD, reading.places)
+        return self.attend(*self.project(x_BTD, reading.places), state, reading, skip)
+
+    def attend(
+        self,
+        q_BNTK: Tensor,
+        k_BNTK: Tensor,
+        v_BNTK: Tensor,
+        state: KeysValues,
+        reading: Reading,
+        skip: int,
+    ) -> tuple[Tensor, KeysValues]:
+        """Append keys and values to the cache, and attend to all of it."""
         state = KeysValues(reading.append(state.keys_BNSK, k_BNTK), reading.append(state.values_BNSK, v_BNTK))
         keys_BNSK, values_BNSK = (part[:, :, : reading.keys] for part in state)
         mask, is_causal = self._mask(reading, skip)
@@ -164,8 +192,11 @@ class Attention(Heads):
         scores_BNTS = q_BNTK @ k_BNTK.transpose(-2, -1) * self.scale
         bias, seen = self.position[0].bias(reading.places, reading.keys), seen_keys(self.causal, reading)
         scores_BNTS = scores_BNTS if bias is None else scores_BNTS + bias
-        scores_BNTS = scores_BNTS if seen is None else scores_BNTS.masked_fill(~seen, -torch.inf)
-        weights_BNTS = scores_BNTS.softmax(dim=-1)
+        if self.weighing is not None:
+            weights_BNTS = self.weighing(scores_BNTS, seen)
+        else:
+            scores_BNTS = scores_BNTS if seen is None else scores_BNTS.masked_fill(~seen, -torch.inf)
+            weights_BNTS = scores_BNTS.softmax(dim=-1)
         return weights_BNTS, self.leave(weights_BNTS @ v_BNTK)
 
     def project(self, x_BTD: Tensor, places: Places) -> tuple[Tensor, Tensor, Tensor]:

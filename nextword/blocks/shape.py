@@ -46,6 +46,7 @@ class Shape:
     order: str = "AF"  # of the parts of a layer: A the mixer, X attention to a source, F feed-forward
     final_norm: str = ""  # after the last layer; "": as the others
     attention_bias: bool | None = None  # of attention's matrices; None: as the others
+    weighing: str = "softmax"  # from scores to weights
     scale: str = "sqrt"  # of attention's scores: slot "scale"
     position: str = "none"
     base: float = 1e4  # of rotary and sinusoidal positions

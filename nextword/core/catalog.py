@@ -234,6 +234,9 @@ SLOTS: dict[str, dict[str, str]] = {
     "norm_place": {
         "pre": "nextword.blocks.block:PreNorm",
         "post": "nextword.blocks.block:PostNorm",
+        "sandwich": "nextword.blocks.places:Sandwich",
+        "output": "nextword.blocks.places:OutputNorm",
+        "deepnorm": "nextword.blocks.places:DeepNorm",
     },
     "qk_norm": {
         "none": "nextword.blocks.attention:NoQKNorm",
@@ -260,6 +263,15 @@ SLOTS: dict[str, dict[str, str]] = {
         "switch": "nextword.blocks.experts:Switch",
         "memory": "nextword.blocks.memory:ProductKeyMemory",
     },
+    # From the scores of attention to weights: a `blocks.weighing.Softmax` of the shape.
+    "weighing": {
+        "softmax": "nextword.blocks.weighing:Fused",
+        "softcap": "nextword.blocks.weighing:SoftCap",
+        "sink": "nextword.blocks.weighing:Sink",
+        "off-by-one": "nextword.blocks.weighing:OffByOne",
+        "talking-heads": "nextword.blocks.weighing:TalkingHeads",
+        "sigmoid": "nextword.blocks.weighing:Sigmoid",
+    },
     # What the scores of attention are multiplied by: functions of the size of a head.
     "scale": {
         "sqrt": "nextword.blocks.attention:sqrt",
@@ -270,6 +282,20 @@ SLOTS: dict[str, dict[str, str]] = {
         "attention": "nextword.blocks.attention:Attention",
         "lightconv": "nextword.blocks.convolution:LightConvolution",
         "dynamicconv": "nextword.blocks.convolution:DynamicConvolution",
+        "window": "nextword.blocks.window:WindowAttention",
+        "differential": "nextword.blocks.attentions:Differential",
+        "latent": "nextword.blocks.attentions:Latent",
+        "value-residual": "nextword.blocks.attentions:ValueResidual",
+        "linear": "nextword.blocks.linear_mixers:LinearAttention",
+        "retnet": "nextword.blocks.linear_mixers:RetNet",
+        "mamba2": "nextword.blocks.linear_mixers:Mamba2",
+        "delta": "nextword.blocks.linear_mixers:GatedDelta",
+        "lstm": "nextword.blocks.recurrent_mixers:LSTMMixer",
+        "gru": "nextword.blocks.recurrent_mixers:GRUMixer",
+        "mingru": "nextword.blocks.recurrent_mixers:MinGRUMixer",
+        "minlstm": "nextword.blocks.recurrent_mixers:MinLSTM",
+        "sru": "nextword.blocks.recurrent_mixers:SRU",
+        "qrnn": "nextword.blocks.recurrent_mixers:QRNN",
         "synthesizer-dense": "nextword.blocks.synthesizer:Dense",
         "synthesizer-dense-plus": "nextword.blocks.synthesizer:DensePlus",
         "synthesizer-dense-plus-alpha": "nextword.blocks.synthesizer:DensePlusAlpha",
@@ -292,9 +318,11 @@ SLOTS: dict[str, dict[str, str]] = {
         "layerscale": "nextword.blocks.joins:LayerScale",
         "gru": "nextword.blocks.joins:GRUGate",
         "universal": "nextword.blocks.joins:UniversalGate",
+        "hyper": "nextword.blocks.hyper:HyperConnections",
     },
     "block": {
         "serial": "nextword.blocks.block:Block",
+        "parallel": "nextword.blocks.places:Parallel",
         "weighted": "nextword.blocks.weighted:Weighted",
         "evolved": "nextword.blocks.evolved:Evolved",
     },

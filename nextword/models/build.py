@@ -71,6 +71,7 @@ def shape_of(settings: Any) -> Shape:
         final_norm="" if settings.final_norm == "same" else settings.final_norm,
         attention_bias={"same": None, "yes": True, "no": False}[settings.attention_bias],
         scale=settings.scale,
+        weighing=settings.weighing,
         cross_heads=getattr(settings, "cross_heads", 0),
         cross_size=getattr(settings, "cross_size", 0),
         base=settings.base,

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
 
+from nextword.blocks.attentions import LatentSettings
 from nextword.blocks.convolution import ConvolutionSettings
 from nextword.blocks.experts import ExpertSettings
 from nextword.blocks.funnel import FunnelSettings
@@ -20,6 +21,7 @@ from nextword.blocks.memory import MemorySettings
 from nextword.blocks.relative import BucketSettings
 from nextword.blocks.synthesizer import SynthesizerSettings
 from nextword.blocks.universal import RecurrenceSettings
+from nextword.blocks.window import WindowedSettings
 from nextword.core import catalog
 from nextword.core.settings import Settings, Slot
 from nextword.models.build import DIFFER, shape_of, used_groups
@@ -64,6 +66,7 @@ class PartSettings(Settings):
     qk_norm: Slot["qk_norm"] = Field("rms", description="norm of queries and keys: slot qk_norm")
     ffn: Slot["ffn"] = Field("relu2", description="feed-forward part: slot ffn")
     mixer: Slot["mixer"] = Field("attention", description="what looks at other tokens: slot mixer")
+    weighing: Slot["weighing"] = Field("softmax", description="from scores to weights: slot weighing")
     scale: Slot["scale"] = Field("sqrt", description="what scores of attention are multiplied by: slot scale")
     connections: Slot["join"] = Field("residual", description="how a part joins the stream: slot join")
     block: Slot["block"] = Field("serial", description="the kind of a layer: slot block")
@@ -86,6 +89,8 @@ class PartSettings(Settings):
     )
     experts: ExpertSettings = Field(ExpertSettings(), description="feed-forward parts experts and switch")
     memory: MemorySettings = Field(MemorySettings(), description="the feed-forward part memory")
+    windowed: WindowedSettings = Field(WindowedSettings(), description="the mixer window")
+    latent: LatentSettings = Field(LatentSettings(), description="the mixer latent")
     funnel: FunnelSettings = Field(FunnelSettings(), description="the stacks funnel and hourglass")
     recurrence: RecurrenceSettings = Field(RecurrenceSettings(), description="the stack universal")
 
