@@ -109,10 +109,11 @@ class Differential(Heads):
     def cost(cls, shape: Shape, load: Load) -> Cost:
         """Count the matrices; values are as wide as two heads, in all heads of queries."""
         inner, bias = shape.heads * shape.head_size, shape.biased_attention
-        both = linear(shape.width, 3 * inner, load.tokens, bias) + linear(inner, shape.width, load.tokens, bias)
+        into = linear(shape.width, 3 * inner, load.tokens, bias)
+        out = linear(inner, shape.width, load.tokens, bias)
         position: Cost = find("position", shape.position).layer_cost(shape)
         own = weights(6 * shape.head_size) + position
-        return both + own + Cost(0, pairs(shape, load) * 3 // 2)
+        return into + out + own + Cost(0, pairs(shape, load) * 3 // 2)
 
 
 class LatentSettings(Settings):
