@@ -28,6 +28,7 @@ import torch
 from support.costs import by_turns, median, report
 from support.gpt2 import our_gpt2, their_gpt2
 
+from nextword.core.contracts import START
 from nextword.decode.generate import collect, generate
 from nextword.decode.settings import DecodeSettings
 from nextword.decode.speculate import Draft
@@ -58,7 +59,8 @@ def against_transformers(batch: int, args: argparse.Namespace) -> None:
     network.fixed = True
     model = NeuralLanguageModel(network)
     prompts = np.random.default_rng(0).integers(3, args.vocab, (batch, PROMPT))
-    given = torch.from_numpy(prompts)
+    starts_B1 = torch.full((batch, 1), START)  # as ours reads it
+    given = torch.cat([starts_B1, torch.from_numpy(prompts)], dim=1)
     length = {"max_tokens": args.tokens, "min_tokens": args.tokens}
     for name, own, other in (
         ("greedy", {"decode": "greedy"}, {}),
@@ -75,7 +77,7 @@ def against_transformers(batch: int, args: argparse.Namespace) -> None:
                     given, attention_mask=torch.ones_like(given), max_new_tokens=args.tokens, do_sample=False,
                     **other,
                 )  # fmt: skip
-            return ids[:, PROMPT:].tolist()
+            return ids[:, PROMPT + 1 :].tolist()
 
         ours = writer(model, prompts.tolist(), **own, **length)
         same = equal(ours(), peer())

@@ -16,6 +16,7 @@ from nextword.decode.generate import Generated, GeneratedToken, collect
 from nextword.decode.generate import generate as tokens_of
 from nextword.decode.settings import DecodeSettings
 from nextword.decode.speculate import Draft
+from nextword.decode.tree import search_tree
 from nextword.text.unknown import unknown_note
 
 __all__ = [
@@ -159,8 +160,13 @@ def why_stopped(endings: Sequence[Ending], unit: str, chosen: DecodeSettings) ->
 def as_json(writer: Writer, prompt: str) -> dict[str, Any]:
     """Collect what `--json` prints."""
     chosen, piece = writer.settings, writer.run.tokenizer.piece
-    rows = []
-    for text in collect(writer.tokens(prompt)):
+    rows, tree = [], None
+    if chosen.tree and chosen.decode == "beam":
+        ids = [int(i) for i in writer.run.tokenizer.encode(prompt)]
+        texts, tree = search_tree(writer.run.model, ids, chosen, writer.run.tokenizer)
+    else:
+        texts = collect(writer.tokens(prompt))
+    for text in texts:
         row: dict[str, Any] = {
             "text": prompt + text.text, "logprob": text.logprob, "tokens": len(text.ids),
             "reason": text.reason,
@@ -171,6 +177,10 @@ def as_json(writer: Writer, prompt: str) -> dict[str, Any]:
         row["logprobs"] = list(text.logprobs)
         rows.append(row)
     found = {"prompt": prompt, "decode": chosen.decode, "seed": _seed(chosen), "texts": rows}
+    if tree is not None:
+        found["tree"] = [
+            {"parent": each.parent, "piece": piece(each.id), "logprob": each.logprob} for each in tree
+        ]
     return found if writer.draft is None else found | {"draft": as_counts(writer.draft)}
 
 

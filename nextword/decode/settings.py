@@ -69,6 +69,7 @@ class DecodeSettings(Settings):
     diversity: float = Field(
         0.5, ge=0, le=100, description="beam: what a token loses for each use by an earlier group"
     )
+    tree: bool = Field(False, description="beam: with --json also every token that was kept on the way")
     candidates: int = Field(32, ge=1, le=4096, description="mbr: texts of which the best is chosen")
     candidates_from: Literal["sample", "beam"] = Field("sample", description="mbr: how the texts are made")
     draft_tokens: int = Field(4, ge=1, le=64, description="with a draft: tokens that it drafts at a time")

@@ -20,7 +20,7 @@ from nextword.text.settings import TextSettings
 # Settings that a call changes with ``set``: too many for a signature.
 DECODED_BY_SET = {
     "max_ratio", "min_ratio", "prefix", "coverage_penalty", "patience", "groups", "diversity", "candidates",
-    "candidates_from", "draft_tokens", "presence_penalty",
+    "candidates_from", "draft_tokens", "presence_penalty", "tree",
     "frequency_penalty", "logit_bias",
 }  # fmt: skip
 CLASSES = {"Next", "NextwordError", "Run", "Score", "Text", "Token"}

@@ -91,6 +91,15 @@ def test_json_has_every_token_with_its_logprob(nextword, saved_run):
         assert text["score"] <= 0
 
 
+def test_json_has_the_tree_of_a_beam_on_request(nextword, saved_run):
+    asked = ["--prompt", "the", "--decode", "beam", "--json"]
+    done = nextword("generate", saved_run, *asked, "--set", "tree=true")
+    assert all(node["parent"] < place for place, node in enumerate(done.json["tree"]))
+    plain = nextword("generate", saved_run, *asked)
+    assert "tree" not in plain.json
+    assert plain.json["texts"] == done.json["texts"]
+
+
 def test_draft_is_reported_and_changes_nothing(nextword, saved_run):
     asked = ["--prompt", "the", "--decode", "greedy", "--max-tokens", 9, "--set", "min_tokens=9"]
     plain, drafted = (nextword("generate", saved_run, *asked, *more) for more in ([], ["--draft", saved_run]))
