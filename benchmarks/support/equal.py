@@ -1,7 +1,9 @@
 """Rows of `benchmarks/tasks.py`: quality after equal minutes on one thread, of ours and of the peers.
 
 Ours gets ``--minutes M`` of wall time for the whole command, the peers M minutes of CPU time after their
-imports. A cell is a line of the file --results; cells that are there are not run again.
+imports. On a busy machine --share says which part of a processor is left, and ours gets M / share minutes;
+the CPU seconds that were used are in the table. A cell is a line of the file --results; cells that are there
+are not run again.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ def run(args: argparse.Namespace) -> None:
     cells = {(each["program"], each["data"]): each for each in done}
     for data, (task, parts) in _data().items():
         for program, kind in PROGRAMS.items():
-            if kind not in args.programs.split(",") or (program, data) in cells:
+            chosen = kind in args.programs.split(",") and data in args.data.split(",")
+            if not chosen or (program, data) in cells:
                 continue
             if task == "tag" and kind in ("fasttext", "sklearn", "lstm"):
                 continue  # no taggers; without a name a tagger of ours is the LSTM
@@ -77,7 +80,7 @@ def _cell(kind: str, task: str, parts: Parts, args: argparse.Namespace) -> dict[
         for name, rows in parts.items():
             (folder / f"{name}.json").write_text(json.dumps(rows))
         if kind in ("auto", "lstm"):
-            found, cpu = _ours(kind, task, parts, folder, args.minutes)
+            found, cpu = _ours(kind, task, parts, folder, args.minutes / args.share)
         else:
             python = {"flair": args.flair, "fasttext": args.fasttext}.get(kind, sys.executable)
             module = ["peers.flair_minutes", task] if kind == "flair" else ["peers.classic", kind]

@@ -42,7 +42,7 @@ def _table(made: Page, found: Sequence[RankedModel[Row]]) -> None:
     made.table(table(found))
     summary = ["Bits per byte and perplexity are of the new text, which no model has read or was chosen by."]
     summary += [f"{each.name}: {note}." for each in found for note in (each.note, each.planned) if note]
-    if any(each.first.bits_per_byte is None for each in found):
+    if any(each.first.zero_tokens for each in found):
         summary.append("A dash means infinite: the model gave probability 0 to something that occurred.")
     if unknown := max((each.first.unseen_rate for each in found), default=0.0):
         summary.append(
