@@ -428,7 +428,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "greedy-or-beam": "nextword.experiments.greedy_or_beam:run",
         "exposure-bias": "nextword.experiments.exposure_bias:run",
         "babble": "nextword.experiments.babble:run",
-        "forcing": "nextword.experiments.forcing:run",
+        "forcing": "nextword.experiments.own_words:run",
         "bottleneck": "nextword.experiments.bottleneck:run",
         "attention": "nextword.experiments.attention:run",
         "alignment": "nextword.experiments.alignment:run",
