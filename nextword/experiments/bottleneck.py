@@ -46,10 +46,10 @@ class Kind(NamedTuple):
 
 
 MODELS = {
-    "copy, 32 numbers": Kind(COPY, 32, "init"),
-    "copy, 128 numbers": Kind(COPY, 128, "init"),
-    "reverse, 32 numbers": Kind(REVERSE, 32, "init"),
-    "copy, 32 numbers, attention": Kind(COPY, 32, "init+attention"),
+    "copy, 32": Kind(COPY, 32, "init"),
+    "copy, 128": Kind(COPY, 128, "init"),
+    "reverse, 32": Kind(REVERSE, 32, "init"),
+    "copy, 32, attention": Kind(COPY, 32, "init+attention"),
 }
 SMALL: dict[str, Any] = {"model.bidirectional": "none", "train.batch": 60}
 
@@ -134,7 +134,7 @@ def _picture(found: dict[str, dict[int, Floats]]) -> Chart:
         series, "Symbols that arrive, by the length of the sequence", Axis("symbols"),
         Axis("% right", zero=True),
     )  # fmt: skip
-    caption = "Chance is 5 %. Reversed, the last symbol read is the first to be written."
+    caption = "A name has the size of the state; chance is 5 %. Reversed, the last symbol read is the first to be written."
     lengths = next(iter(found.values()))
     rows = tuple((at, *(round(100 * float(by[at].mean()), 1) for by in found.values())) for at in lengths)
     return Chart(drawn, caption, Table(("symbols", *found), rows))
