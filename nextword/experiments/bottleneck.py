@@ -134,7 +134,7 @@ def _picture(found: dict[str, dict[int, Floats]]) -> Chart:
         series, "Symbols that arrive, by the length of the sequence", Axis("symbols"),
         Axis("% right", zero=True),
     )  # fmt: skip
-    caption = "A name has the size of the state; chance is 5 %. Reversed, the last symbol read is the first to be written."
+    caption = "A name has the size of the state; chance is 5 %. Reversed, the last symbol is written first."
     lengths = next(iter(found.values()))
     rows = tuple((at, *(round(100 * float(by[at].mean()), 1) for by in found.values())) for at in lengths)
     return Chart(drawn, caption, Table(("symbols", *found), rows))
