@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nextword.api.arguments import checked
-from nextword.api.opened import Name, Opened, language_model
+from nextword.api.opened import Name, Opened, language_model, opened
 from nextword.core import catalog
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Stage, finish
@@ -19,12 +19,12 @@ from nextword.text.words import WordTokenizer
 if TYPE_CHECKING:
     from nextword.core.contracts import Tokenizer
 
-FORMATS = ("arpa",)
+FORMATS = ("arpa", "ctranslate2")
 
 
 @checked
 def export(run: Opened | Name, path: Name, to: str = "arpa") -> Path:
-    """Write a run as another program's file; ``.gz`` compresses it.
+    """Write a run as another program's file; ``.gz`` compresses an ARPA file, CTranslate2 reads a folder.
 
     >>> nextword.export("runs/tiny", "tiny.arpa").name
     'tiny.arpa'
@@ -37,6 +37,9 @@ def exporting(run: Opened | Name, to: str, path: Name) -> Iterator[Event]:
     """Run `export` and yield its progress; the last event says what was written."""
     if to not in FORMATS:
         raise ConfigError(catalog.unknown("export format", to, FORMATS))
+    if to == "ctranslate2":
+        yield from _translator(opened(run), path)
+        return
     found = language_model(run)
     if not isinstance(found.model, NgramModel):
         family = found.settings.family
@@ -46,6 +49,18 @@ def exporting(run: Opened | Name, to: str, path: Name) -> Iterator[Event]:
     size = os.path.getsize(path)
     yield Done({"path": os.fspath(path), "format": to, "bytes": size, "order": found.model.order,
                 "ngrams": sum(found.model.trie.sizes)})  # fmt: skip
+
+
+def _translator(run: Opened, path: Name) -> Iterator[Event]:
+    """Write a Transformer encoder-decoder."""
+    from nextword.formats.ctranslate2 import write_ctranslate2
+
+    if run.settings.task != "translate" or run.settings.family != "transformer":
+        raise ConfigError(
+            f"CTranslate2 is for Transformer encoder-decoders, and this run is a '{run.settings.family}' of "
+            f"the task '{run.settings.task}'; train one with --task translate --model transformer"
+        )
+    yield from write_ctranslate2(path, run.model, run.settings.model, run.trained.vocabulary)
 
 
 def _words(tokenizer: Tokenizer) -> Any:

@@ -30,12 +30,16 @@ def predict(
     *,
     format: str = "",  # noqa: A002 - as the option is called
     pretokenized: bool = False,
+    decode: str | None = None,
+    beam_size: int | None = None,
+    n_best: int | None = None,
+    max_tokens: int | None = None,
+    seed: int | None = None,
     alignment: bool = False,
     beside: Name | Sequence[Name] | None = None,
     draft: Name | None = None,
     precision: Literal["fp32", "int8"] = "fp32",
     set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
-    **decoding: Any,
 ) -> list[Prediction]:
     """Predict for one input or several, in order; a language model has `generate` instead.
 
@@ -49,7 +53,10 @@ def predict(
     nextword.core.errors.ConfigError: ... nextword.generate(RUN, prompt=TEXT)
     """
     given = [inputs] if isinstance(inputs, str) else inputs
-    chosen = decoding_of({**decoding, **(set or {})})
+    decoding = {
+        "decode": decode, "beam_size": beam_size, "n_best": n_best, "max_tokens": max_tokens, "seed": seed,
+    }  # fmt: skip
+    chosen = decoding_of({**{k: value for k, value in decoding.items() if value is not None}, **(set or {})})
     asked = Beside(names_in(beside), draft, precision)
     return list(predicting(run, given, PredictOptions(format, pretokenized, chosen, alignment), asked))
 

@@ -95,6 +95,16 @@ class Run(Opened):
         *,
         format: str = "",  # noqa: A002 - as the option is called
         pretokenized: bool = False,
+        decode: str | None = None,
+        beam_size: int | None = None,
+        n_best: int | None = None,
+        max_tokens: int | None = None,
+        seed: int | None = None,
+        alignment: bool = False,
+        beside: Name | Sequence[Name] | None = None,
+        draft: Name | None = None,
+        precision: Literal["fp32", "int8"] = "fp32",
+        set: Mapping[str, Any] | None = None,  # noqa: A002 - as in `train`
     ) -> list[Prediction]:
         """Predict labels, tags or translations of inputs, by the task of the run.
 
@@ -104,7 +114,11 @@ class Run(Opened):
         """
         from nextword.api import predict as predicting
 
-        return predicting.predict(self, inputs, format=format, pretokenized=pretokenized)
+        return predicting.predict(
+            self, inputs, format=format, pretokenized=pretokenized, decode=decode, beam_size=beam_size,
+            n_best=n_best, max_tokens=max_tokens, seed=seed, alignment=alignment, beside=beside, draft=draft,
+            precision=precision, set=set,
+        )  # fmt: skip
 
     @checked
     def evaluate(

@@ -10,17 +10,19 @@ from collections.abc import Iterator
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 
 from nextword.api.arguments import checked
-from nextword.api.opened import Name, Opened, language_model
+from nextword.api.opened import Name, Opened, language_model, opened
 from nextword.api.results import Score, Token
 from nextword.api.tables import check_output, table_settings
 from nextword.core import config
 from nextword.core.contracts import START, UNKNOWN, Block, bits_per_byte
 from nextword.core.errors import ConfigError, DataError
+from nextword.data.paired import PairVocabulary
+from nextword.data.pairs import PairDataSettings, PairedText
 from nextword.data.paths import ENDINGS, resolve
 from nextword.data.paths import Source as InputFile
 from nextword.data.rows import open_table
@@ -30,6 +32,7 @@ from nextword.evaluation.lines.scores import NO_END, LineScore, counts_end, scor
 from nextword.evaluation.lm.evidence import TokenEvidence, each_evidence
 from nextword.evaluation.lm.streams import ScoreStream
 from nextword.system.disk import writing
+from nextword.tasks.translation import score_pairs
 from nextword.text.unknown import UnknownWords
 
 _log = logging.getLogger("nextword")
@@ -51,8 +54,13 @@ class ScoreOptions:
 
 
 def scores(run: Opened | Name, file: str, options: ScoreOptions) -> Iterator[LineScore]:
-    """Score every line of a file."""
-    trained = language_model(run)
+    """Score every line of a file; of pairs, every target after its source."""
+    trained = scorable(run)
+    if isinstance(vocabulary := trained.trained.vocabulary, PairVocabulary):
+        given = {f"data.{name}": value for name, value in trained.settings.data}
+        built = config.build({"data": PairDataSettings}, given, config.parse_sets(options.sets))
+        text = PairedText([file], cast(PairDataSettings, built["data"]))
+        return score_pairs(trained.model, vocabulary, text, options.by == "token", options.log10)
     blocks = Source.for_reading([file], trained.settings.data, config.parse_sets(options.sets)).blocks()
     return score_lines(
         trained.model, trained.tokenizer, blocks,
@@ -60,8 +68,16 @@ def scores(run: Opened | Name, file: str, options: ScoreOptions) -> Iterator[Lin
     )  # fmt: skip
 
 
+def scorable(run: Opened | Name) -> Opened:
+    """Open a run that scores text: a language model, or a translation model, which scores pairs."""
+    found = opened(run)
+    return found if isinstance(found.trained.vocabulary, PairVocabulary) else language_model(found)
+
+
 def notes(run: Opened, options: ScoreOptions) -> list[str]:
     """Say what is left out of the scores of lines without having been asked for."""
+    if isinstance(run.trained.vocabulary, PairVocabulary):
+        return []
     return [NO_END] if options.end is None and not counts_end(run.tokenizer) else []
 
 
@@ -97,10 +113,12 @@ def score(run: Opened | Name, text: str) -> Score:
 def rows(run: Opened | Name, file: str, options: ScoreOptions) -> Iterator[bytes]:
     """Yield the rows as bytes, newlines included."""
     show = _json_rows if options.format == "jsonl" else _tsv_rows
-    trained, unknown = language_model(run), UnknownWords()
+    trained, unknown = scorable(run), UnknownWords()
+    own: Any = trained.trained.vocabulary
+    tokenizer = own.target if isinstance(own, PairVocabulary) else own
     for score in scores(trained, file, options):
         if score.unknown:
-            unknown.add(trained.tokenizer, score.text)
+            unknown.add(tokenizer, score.text)
         yield "".join(row + "\n" for row in show(score, options)).encode("utf-8", "surrogateescape")
     if said := unknown.note():
         _log.warning(said)
@@ -201,7 +219,7 @@ def _numbered_evidence(
 
 def whole(run: Opened | Name, file: str, options: ScoreOptions) -> dict[str, Any]:
     """Collect all scores in one object."""
-    trained = language_model(run)
+    trained = scorable(run)
     found = list(scores(trained, file, options))
     return {
         "logprob": sum(score.logprob for score in found),

@@ -114,3 +114,11 @@ class Factorized(nn.Module):
         size = (settings or FactorSettings()).size
         cost: Cost = head.cost(size, vocab_size, tokens, True, own)
         return cost + Cost(0, width * size * tokens)
+
+
+class ScaledEmbedding(Embedding):
+    """The table, times √E: as large as what positions add and layers write (Vaswani et al. 2017)."""
+
+    def forward(self, ids_BT: Tensor) -> Tensor:
+        """Return ``x_BTE``, the scaled vector of each token."""
+        return super().forward(ids_BT) * self.weight_VE.shape[1] ** 0.5

@@ -15,12 +15,15 @@ class To(StrEnum):
     """Formats that can be written."""
 
     arpa = "arpa"
+    ctranslate2 = "ctranslate2"
 
 
 def export(
     run: RunName,
     to: Annotated[To, typer.Option(help="The format.")],
-    out: Annotated[str, typer.Option(metavar="FILE", help="The file to write; .gz compresses it.")],
+    out: Annotated[
+        str, typer.Option(metavar="FILE", help="The file to write (.gz compresses it), or the folder.")
+    ],
     debug: Debug = False,
     json: Json = False,
 ) -> None:

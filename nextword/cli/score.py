@@ -68,9 +68,8 @@ def score(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Score every line of a text: log-probability, tokens, unknown tokens, the line."""
+    """Score every line of a text, or every target of a table of pairs: log-probability, tokens, unknown."""
     from nextword.api import score as scoring
-    from nextword.api.opened import language_model
 
     options = scoring.ScoreOptions(
         by=by.value,
@@ -81,7 +80,7 @@ def score(
         sets=tuple(sets or ()),
         prefix=prefix,
     )
-    model = language_model(run)
+    model = scoring.scorable(run)
     writes_table = out is not None or options.format == "rows"
     if _is_terminal() and not json and not writes_table and options.format == "tsv":
         show.result(_heading(by, log10, evidence))

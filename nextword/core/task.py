@@ -184,6 +184,8 @@ class Task(Protocol):
     families: str = "model"  # the slot that names its families: --model lstm means another one for each task
     formats: Sequence[str] = ("text", "jsonl")  # that `predict` can write; the first is the default
     writes: bool = False  # it writes text token by token, so that `predict` takes settings of decoding
+    starts_from: Sequence[str] = ()  # other tasks whose runs may begin a part of a model, with --from
+    shared_sizes: Collection[str] = ()  # settings that such a run decides
     splits_words: bool = False  # it splits text into words, unless `predict --pretokenized` says they are
     unit: str = "tokens"  # what is predicted, as progress and estimates count it
 

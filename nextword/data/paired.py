@@ -81,6 +81,14 @@ def encode_sources(texts: Sequence[str], tokenizer: Tokenizer) -> Sequences:
     return Sequences(_joined(tokenizer, texts))
 
 
+def encode_now(pairs: Sequence[Pair], vocabulary: PairVocabulary) -> PairSequences:
+    """Return the ids of pairs that are scored now; nothing is kept."""
+    return PairSequences(
+        encode_sources([pair.source for pair in pairs], vocabulary.source),
+        encode_sources([pair.target for pair in pairs], vocabulary.target),
+    )
+
+
 @dataclass(frozen=True)
 class PairExamples:
     """Pairs as text and as ids."""

@@ -130,11 +130,14 @@ def _transformer(base: float) -> tuple[Rung, ...]:
     return tuple(
         Rung(
             name,
-            {"model.layers": layers, "model.hidden": hidden, "train.rate": _rate(base, hidden)},
+            {
+                "model.layers": layers, "model.hidden": hidden, "model.inner": 2 * hidden,
+                "train.rate": _rate(base, hidden),
+            },
             f"{layers}+{layers} x {hidden}",
         )
         for name, layers, hidden in sizes
-    )
+    )  # fmt: skip
 
 
 def _rate(base: float, width: int) -> float:
@@ -169,7 +172,9 @@ TRANSFORMER = TranslatorFamily(
     "transformer",
     TransformerTranslatorSettings,
     TransformerTranslator,
-    {"train.rate": 2e-3, "model.dropout": 0.1},
-    _transformer(3e-3),
-)
+    {
+        "train.rate": 1.4e-3, "model.dropout": 0.1, "model.inner": 512, "model.embedding_kind": "scaled",
+    },
+    _transformer(2e-3),
+)  # fmt: skip
 """Encoder-decoder: attention only (Vaswani et al. 2017)."""

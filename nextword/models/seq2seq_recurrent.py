@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from nextword.blocks.cells import Cell, CellState
 from nextword.blocks.dropout import Dropout, mask
+from nextword.blocks.embeddings import make_embedding
 from nextword.blocks.heads import make_head
 from nextword.blocks.recurrent import FastLayer
 from nextword.blocks.source_attention import DotAttention
@@ -25,6 +26,7 @@ from nextword.core.catalog import find
 from nextword.core.contracts import Source, never_next
 from nextword.core.settings import Slot
 from nextword.data.paired import PairVocabulary
+from nextword.models.build import options_of
 from nextword.models.family import ScaledSettings
 from nextword.models.network import Network
 from nextword.models.source_reader import SourceReader, SourceSettings
@@ -130,7 +132,9 @@ class RecurrentTranslator(Network):
         target, knows = vocabulary.target, settings.knows
         self.vocab_size, self.hidden, self.width = target.vocab_size, H, E
         self.scale_words, self.scale_features = settings.scales(E)
-        self.embedding = find("embedding", settings.embedding_kind)(target.vocab_size, E)
+        self.embedding = make_embedding(
+            settings.embedding_kind, target.vocab_size, E, options_of(settings)
+        )
         self.reader = SourceReader(settings, cell, E, vocabulary, self.scale_words)
         if self.reader.is_shared:
             self.reader.embedding = self.embedding
@@ -161,7 +165,7 @@ class RecurrentTranslator(Network):
         self.drop = Dropout(settings.dropout)
         self.head = make_head(
             settings.head, E, target.vocab_size, never_next(target.closed),
-            self.embedding.weight_VE if settings.tied else None,
+            self.embedding if settings.tied else None, options=options_of(settings),
         )  # fmt: skip
 
     def start(self, batch: int, source: Any = None) -> DecoderState:

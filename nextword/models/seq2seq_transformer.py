@@ -11,10 +11,11 @@ from typing import Any, ClassVar, cast
 
 import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
 from nextword.blocks.block import Chain
 from nextword.blocks.cache import Memory
+from nextword.blocks.embeddings import Embedding
 from nextword.core.contracts import Source
 from nextword.core.errors import DataError
 from nextword.data.paired import PairVocabulary
@@ -22,6 +23,8 @@ from nextword.models.build import shape_of
 from nextword.models.reread import Plan
 from nextword.models.source_reader import SourceReader, SourceSettings
 from nextword.models.transformer import TransformerNetwork, TransformerSettings, WindowState, first_state
+
+EMBEDDING = 0.02  # standard deviation of new vectors: a token does not predict itself, though both are tied
 
 
 class TransformerTranslatorSettings(SourceSettings, TransformerSettings):
@@ -51,6 +54,8 @@ class TransformerTranslator(TransformerNetwork):
         target = vocabulary.target
         super().__init__(settings, target.vocab_size, target.closed, shape)
         self.carries = False
+        if isinstance(self.embedding, Embedding):
+            nn.init.normal_(self.embedding.weight_VE, std=EMBEDDING)
         if reader.is_shared:
             reader.embedding = self.embedding
         self.reader = reader

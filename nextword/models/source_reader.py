@@ -11,10 +11,12 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from nextword.blocks.cache import Memory
+from nextword.blocks.embeddings import make_embedding
 from nextword.core.catalog import find
 from nextword.core.contracts import Source
 from nextword.core.settings import Choice, Settings, Slot
 from nextword.data.paired import PairVocabulary
+from nextword.models.build import options_of
 from nextword.models.encoders.encoder import Encoder, EncoderSettings, make_encoder
 from nextword.models.encoders.transformer import TransformerEncoder
 
@@ -37,11 +39,12 @@ class SourceReader(nn.Module):
         self, settings: Any, family: str, embedding: int, vocabulary: PairVocabulary, scale: float = 1.0
     ) -> None:
         super().__init__()
-        kind = find("embedding", settings.embedding_kind)
         self.is_shared, self.scale = vocabulary.joint and settings.tied, scale
         self.embedding: nn.Module = nn.Identity()  # a joint one is put here by the network that owns it
         if not self.is_shared:
-            self.embedding = kind(vocabulary.source.vocab_size, embedding)
+            self.embedding = make_embedding(
+                settings.embedding_kind, vocabulary.source.vocab_size, embedding, options_of(settings)
+            )
         name = family if settings.encoder == "same" else settings.encoder
         self.encoder: Encoder = make_encoder(name, encoder_settings(settings, name), embedding)
         if isinstance(self.encoder, TransformerEncoder) and self.encoder.width == embedding:

@@ -112,14 +112,20 @@ LABELLED = LabelledSizes()
 class TranslatedSizes:
     """Sizes for pairs of texts."""
 
-    steps: int = 2_500  # updates there should be, at least, if batches can be made smaller
+    steps: int = 5_000  # updates there should be, at least, if batches can be made smaller
     batches: int = 100  # of an epoch, at least
-    passes: float = 10.0  # over the pairs: with less time a size is too large
+    passes: float = 7.0  # over the pairs: with less time a size is too large
     tokens_per_weight: float = 3.0  # or this many target tokens for each inner weight, where pairs are many
+    weights_per_token: float = 10.0  # inner weights for each target token of the pairs, at most
     useful: float = 60.0  # epochs: more do not help
     updates: int = 4_000  # at least, so that few pairs are read more often
     fewest_rows: int = 16
     most_rows: int = 256
+
+    def is_enough(self, tokens: float, epoch: int, weights: int) -> bool:
+        """Return whether there is time for enough passes or enough tokens, and pairs for so many weights."""
+        has_time = tokens >= min(self.passes * epoch, self.tokens_per_weight * float(weights))
+        return has_time and weights <= self.weights_per_token * epoch
 
     def batch(self, rows: float) -> int:
         """Choose the rows of a batch, a power of two."""
@@ -135,9 +141,9 @@ class TranslatedSizes:
         return next((share for limit, share in ((6.0, 0.1), (15.0, 0.2)) if epochs <= limit), 0.3)
 
     def subwords(self, size: int, seconds: float | None) -> int:
-        """Choose the number of subwords: twice that of one text; fewer for little time."""
+        """Choose the number of subwords: half as many again as for one text; fewer for little time."""
         most = 4096 if seconds is not None and seconds < 240 else 32_768
-        return min(2 * size, most)
+        return min(3 * size // 2, most)
 
 
 TRANSLATED = TranslatedSizes()

@@ -96,6 +96,13 @@ class Translation(Task):
     formats = ("text", "jsonl")
     writes = True
     starts_from = ("lm",)  # a language model's weights may begin the decoder
+    shared_sizes = frozenset(
+        f"model.{name}"
+        for name in (
+            "layers", "hidden", "embedding", "heads", "kv_heads", "head_size", "inner", "norm", "norm_place",
+            "qk_norm", "ffn", "position", "base", "bias", "tied", "head", "embedding_kind",
+        )
+    )  # fmt: skip
 
     def groups(self, family: Family) -> dict[str, type[Settings]]:
         """Return the settings tree of a family."""
@@ -167,10 +174,8 @@ class Translation(Task):
         return {"train.batch": sizes.TRANSLATED.batch(min(rows, few))}
 
     def is_enough(self, settings: RunSettings, tokens: float, epoch: int, weights: int) -> bool:
-        """Return whether there is time for enough passes, or enough tokens for each weight."""
-        return tokens >= min(
-            sizes.TRANSLATED.passes * epoch, sizes.TRANSLATED.tokens_per_weight * float(weights)
-        )
+        """Return whether time and pairs suffice for so many weights."""
+        return sizes.TRANSLATED.is_enough(tokens, epoch, weights)
 
     def most_epochs(self, settings: RunSettings, steps: float) -> float:
         """Return the epochs after which more do not help."""
@@ -292,7 +297,7 @@ class Translation(Task):
 
     def predictor(self, run: Trained, options: PredictOptions = DEFAULT_OPTIONS) -> Any:
         """Return what translates raw text."""
-        from nextword.tasks.translators import TranslationPredictor
+        from nextword.tasks.translation import TranslationPredictor
 
         return TranslationPredictor(run.model, run.vocabulary, options, cast(Any, run.settings.data))
 
@@ -333,7 +338,7 @@ class Translation(Task):
         from nextword.core.events import returned
         from nextword.tasks.translators import measure
 
-        decode = DecodeSettings(decode="greedy")
+        decode = DecodeSettings(decode="greedy", max_tokens=1000, max_ratio=2.0)
         found = returned(measure(run.model, encode_pairs(held, run.vocabulary), run.vocabulary, decode))
         values = {"bleu": found.bleu, "chrf": found.chrf, "perplexity": found.perplexity}
         return Scores(values, found.each("chrf").tolist(), "chrF of a text")

@@ -8,20 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import Aligner, LanguageModel, Source
+from nextword.core.contracts import UNKNOWN, Aligner, LanguageModel, Source
 from nextword.core.errors import ConfigError
 from nextword.core.task import DEFAULT_OPTIONS, Prediction, PredictOptions
 from nextword.data.batches.ahead import read_ahead
 from nextword.data.batches.batch import Ints
 from nextword.data.batches.pairs import PairSequences, Sequences
 from nextword.data.lines import read_lines
-from nextword.data.paired import PairVocabulary, encode_sources
+from nextword.data.paired import PairVocabulary, encode_now, encode_sources
 from nextword.data.pairs import PairDataSettings, PairedText
 from nextword.data.paths import STDIN
 from nextword.data.paths import Source as InputFile
 from nextword.decode.generate import Generated, collect, generate, texts_and_rows
 from nextword.decode.settings import DecodeSettings
 from nextword.decode.speculate import Draft
+from nextword.evaluation.lines.scores import LN10, LineScore, TokenScore
 from nextword.models.distributions import as_numpy
 
 _log = logging.getLogger("nextword")
@@ -70,6 +71,31 @@ def forced_scores(model: LanguageModel, pairs: PairSequences) -> Iterator[tuple[
         state = model.start(len(rows_B), Source(batch.source_BS, batch.source_lengths_B))
         logp_BT, _ = model.score(ids_BT, batch.lengths_B, state)
         yield rows_B, ids_BT, logp_BT, batch.lengths_B
+
+
+def score_pairs(
+    model: LanguageModel, vocabulary: PairVocabulary, text: PairedText, tokens: bool, log10: bool
+) -> Iterator[LineScore]:
+    """Yield log p(target | source) of every pair, in order and in bounded memory; END counts."""
+    scale = 1 / LN10 if log10 else 1.0
+    line = 0
+    for chunk in read_ahead(text.stream(), _CHUNK, lambda pair: len(pair.target), _CHUNK_LETTERS):
+        ids = encode_now(chunk, vocabulary)
+        found: list[LineScore | None] = [None] * len(chunk)
+        for rows_B, ids_BT, logp_BT, lengths_B in forced_scores(model, ids):
+            for row, row_ids, logp_T, length in zip(
+                rows_B.tolist(), ids_BT, as_numpy(logp_BT, np.float64), lengths_B.tolist(), strict=True
+            ):
+                own = row_ids[:length].tolist()
+                pieces = (vocabulary.target.piece(index) for index in own) if tokens else ()
+                each = zip(pieces, logp_T, own, strict=False)
+                found[row] = LineScore(
+                    line + row + 1, chunk[row].target, float(logp_T[:length].sum()) * scale, length,
+                    own.count(UNKNOWN), log10,
+                    tuple(TokenScore(piece, float(p) * scale, index != UNKNOWN) for piece, p, index in each),
+                )  # fmt: skip
+        yield from (each for each in found if each is not None)
+        line += len(chunk)
 
 
 def alignment(model: Any, source: Source, ids: Sequence[int]) -> Any:

@@ -30,12 +30,12 @@ from nextword.models.randomness import INITIAL, seeded
 from nextword.models.seq2seq import TranslationTrainSettings, Translator
 from nextword.runs.settings import RunSettings
 from nextword.tasks.objectives.reading import AtOnce, OneByOne, OwnTokens, TwoPasses, truth_share
-from nextword.tasks.translation import TranslationPredictor, forced_scores, translate
+from nextword.tasks.translation import forced_scores, translate
 
 if TYPE_CHECKING:
     from nextword.runs.saved import Trained
 
-__all__ = ["TranslationPredictor", "first_weights", "measure", "start_from_run"]
+_WRITTEN = 256  # held-out texts that are translated while a network learns
 
 
 def first_weights(settings: RunSettings, prepared: Any) -> Any:
@@ -129,7 +129,7 @@ class HeldOutPairs:
         model = Translator(network, self.vocabulary)
         with products or nullcontext():
             nats, count = _nats(model, part)
-            found = _written(model, part, self.vocabulary)
+            found = _written(model, _some(part, _WRITTEN), self.vocabulary)
         network.train(was_training)
         nll = nats / max(1, count)
         values = {"nll": nll, "perplexity": math.exp(min(nll, 700.0))}
@@ -163,6 +163,12 @@ def _nats(model: Translator, examples: PairExamples) -> tuple[float, int]:
         nats -= float(logp_BT.double().sum())
         count += int(lengths_B.sum())
     return nats, count
+
+
+def _some(examples: PairExamples, most: int) -> PairExamples:
+    """Return every n-th pair, at most so many."""
+    every = -(-len(examples) // most)
+    return examples if every < 2 else examples.keep(np.arange(0, len(examples), every))
 
 
 GREEDY = DecodeSettings(decode="greedy", max_tokens=1000, max_ratio=2.0)

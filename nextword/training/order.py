@@ -140,12 +140,17 @@ def _base(source: RunSettings, family: str, order: Order) -> dict[str, Any]:
             f"--from '{order.source}' is a {source.family}, and a {family} cannot start from its weights; "
             f"leave out --model, or use --model {source.family}"
         )
-    if order.task is not None and catalog.spelled("task", order.task) != source.task:
+    wanted = source.task if order.task is None else catalog.spelled("task", order.task)
+    task = None if wanted is None else cast(Task, catalog.find("task", wanted))
+    is_part = task is not None and source.task in task.starts_from  # its weights begin a part of the model
+    if wanted != source.task and not is_part:
         raise ConfigError(
             f"--from '{order.source}' is a {source.find_task().noun}, and the task is '{order.task}'; leave "
             "out --task, or start from another run"
         )
     base = {f"model.{name}": value for name, value in source.model.model_dump().items()}
+    if is_part and task is not None:
+        base = {key: value for key, value in base.items() if key in task.shared_sizes}
     if isinstance(source.groups.get("text"), LexiconSettings):
         base |= {f"text.{name}": value for name, value in source.text.model_dump().items()}
     elif order.source is not None and order.tokenizer is None:

@@ -81,7 +81,7 @@ def test_aligned_files_are_given_side_by_side(files, capsys):
     assert main.run(["train", *named, *sets]) == 0
     assert json.loads(Path("run/training.json").read_text())["data"]["names"] == ["a.en", "a.fr"]
     assert main.run(["eval", "run", "v.en", "v.fr", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out.split("\n")[-2])["texts"] == 10
+    assert json.loads(capsys.readouterr().out.split("\n")[-2])["sentences"] == 10
 
 
 def test_a_run_can_be_saved_and_opened_with_two_vocabularies(files):
@@ -124,3 +124,44 @@ def test_long_pairs_are_left_out_and_counted(files):
 def test_own_tokens_may_be_read_in_training(model, forcing, files):
     run = train(files, model, steps=3, train__forcing=forcing)
     assert run.evaluate("test.tsv").perplexity > 1
+
+
+def test_targets_are_scored_after_their_sources(files, capsys):
+    train(files, steps=60, out="run")
+    good, bad = pairs(1, seed=5)[0]
+    Path("two.tsv").write_text(f"{good}\t{bad}\n{good}\tle chien chien chien\n")
+    assert main.run(["score", "run", "two.tsv"]) == 0
+    first, second = (line.split("\t") for line in capsys.readouterr().out.split("\n")[:2])
+    assert float(first[0]) > float(second[0])
+    assert (int(first[1]), int(second[1])) == (len(bad.split()) + 1, 5)
+    assert main.run(["score", "run", "two.tsv", "--by", "token", "--format", "jsonl"]) == 0
+    tokens = json.loads(capsys.readouterr().out.split("\n")[0])
+    assert sum(token["logprob"] for token in tokens["scores"]) == pytest.approx(tokens["logprob"], abs=1e-5)
+
+
+def test_several_runs_write_one_text(files):
+    one = train(files, steps=20, train__seed=1, out="one")
+    alone = one.predict(["the red dog sees the blue cat"], decode="greedy")
+    twice = one.predict(["the red dog sees the blue cat"], decode="greedy", beside=["one"])
+    assert twice[0].text == alone[0].text
+    assert twice[0].values["score"] == pytest.approx(alone[0].values["score"], abs=1e-4)
+    train(files, steps=2, text__tokenizer="characters", out="other")
+    with pytest.raises(ConfigError, match="other"):
+        one.predict(["the red dog"], beside=["other"])
+
+
+def test_training_starts_from_a_translation_model_or_a_language_model(files):
+    train(files, steps=40, out="first")
+    sets = SMALL | {"train.steps": 1, "train.rate": 1e-9}
+    sets = {key: value for key, value in sets.items() if not key.startswith(("model.", "text."))}
+    again = nextword.train(files, task="translate", source="first", set=sets)
+    first = nextword.load("first")
+    assert again.evaluate("test.tsv").perplexity == pytest.approx(first.evaluate("test.tsv").perplexity, 1e-3)
+    Path("french.txt").write_text("".join(target + "\n" for _, target in pairs()))
+    small = {"model.hidden": 32, "model.layers": 1, "train.steps": 2, "train.precision": "fp32"}
+    nextword.train("french.txt", model="transformer", tokenizer="bpe", set=small, out="language")
+    run = nextword.train(files, task="translate", source="language", set=sets)
+    old = nextword.load("language").model.network.state_dict()
+    new = run.model.network.state_dict()
+    assert all((new[key] - old[key]).abs().max() < 1e-6 for key in old)
+    assert any(".cross." in key for key in new)
