@@ -74,4 +74,6 @@ def test_gradients_of_attention_are_those_of_differences(name):
     part = find("attention", name)(D, D).double()
     z, h = torch.randn(1, 2, D).double().requires_grad_(), torch.randn(1, S, D).double().requires_grad_()
     bias = torch.zeros(1, 1, S).double()
-    assert torch.autograd.gradcheck(lambda a, b: part(a, part.prepare(b), bias)[0], (z, h), atol=1e-3, eps=1e-3)
+    assert torch.autograd.gradcheck(
+        lambda a, b: part(a, part.prepare(b), bias)[0], (z, h), atol=1e-3, eps=1e-3
+    )
