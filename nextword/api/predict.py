@@ -34,6 +34,9 @@ def predict(
     beam_size: int | None = None,
     n_best: int | None = None,
     max_tokens: int | None = None,
+    temperature: float | None = None,
+    top_k: int | None = None,
+    top_p: float | None = None,
     seed: int | None = None,
     alignment: bool = False,
     beside: Name | Sequence[Name] | None = None,
@@ -54,7 +57,8 @@ def predict(
     """
     given = [inputs] if isinstance(inputs, str) else inputs
     decoding = {
-        "decode": decode, "beam_size": beam_size, "n_best": n_best, "max_tokens": max_tokens, "seed": seed,
+        "decode": decode, "beam_size": beam_size, "n_best": n_best, "max_tokens": max_tokens,
+        "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed,
     }  # fmt: skip
     chosen = decoding_of({**{k: value for k, value in decoding.items() if value is not None}, **(set or {})})
     asked = Beside(names_in(beside), draft, precision)

@@ -99,6 +99,9 @@ class Run(Opened):
         beam_size: int | None = None,
         n_best: int | None = None,
         max_tokens: int | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
         seed: int | None = None,
         alignment: bool = False,
         beside: Name | Sequence[Name] | None = None,
@@ -116,8 +119,8 @@ class Run(Opened):
 
         return predicting.predict(
             self, inputs, format=format, pretokenized=pretokenized, decode=decode, beam_size=beam_size,
-            n_best=n_best, max_tokens=max_tokens, seed=seed, alignment=alignment, beside=beside, draft=draft,
-            precision=precision, set=set,
+            n_best=n_best, max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p,
+            seed=seed, alignment=alignment, beside=beside, draft=draft, precision=precision, set=set,
         )  # fmt: skip
 
     @checked

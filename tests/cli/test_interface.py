@@ -10,7 +10,7 @@ COMMANDS = {
         "--task", "--model", "--recipe", "--from", "--valid", "--tokenizer", "--out", "--minutes", "--set",
         "--seed", "--resume", "--overwrite", "--estimate", "--device",
     },
-    "eval": {"--dynamic", "--set"},
+    "eval": {"--dynamic", "--against", "--html", "--precision", "--set"},
     "score": {
         "--by", "--log10", "--no-bos", "--no-eos", "--evidence", "--format", "--out", "--prefix", "--set",
     },
@@ -22,9 +22,12 @@ COMMANDS = {
     "next": {"--against", "--top", "--tokens", "--why"},
     "generate": {
         "--prompt", "--max-tokens", "--decode", "--beam-size", "--temperature", "--top-k", "--top-p",
-        "--seed", "--samples", "--set",
+        "--seed", "--samples", "--with", "--draft", "--precision", "--set",
     },
-    "predict": {"--format", "--pretokenized", "--out"},
+    "predict": {
+        "--format", "--pretokenized", "--decode", "--beam-size", "--n-best", "--max-tokens", "--temperature",
+        "--top-k", "--top-p", "--seed", "--alignment", "--with", "--draft", "--precision", "--set", "--out",
+    },
     "lm-eval": {"--include", "--limit", "--fewshot"},
     "serve": {"--host", "--port", "--api-key-file", "--insecure"},
     "compare": {"--task", "--models", "--valid", "--tokenizer", "--minutes", "--seeds", "--set", "--out"},
@@ -40,6 +43,7 @@ COMMANDS = {
     "data list": set(),
     "data get": {"--out"},
     "data check": {"--set"},
+    "data pairs": {"--out", "--share", "--test", "--part"},
     "list": set(),
     "presets": set(),
     "doctor": set(),
