@@ -123,7 +123,7 @@ class TranslatedSizes:
     most_rows: int = 256
 
     def is_enough(self, tokens: float, epoch: int, weights: int) -> bool:
-        """Return whether there is time for enough passes or enough tokens, and pairs for so many weights."""
+        """Return whether there are time and pairs enough for this many weights."""
         has_time = tokens >= min(self.passes * epoch, self.tokens_per_weight * float(weights))
         return has_time and weights <= self.weights_per_token * epoch
 

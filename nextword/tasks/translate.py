@@ -174,7 +174,7 @@ class Translation(Task):
         return {"train.batch": sizes.TRANSLATED.batch(min(rows, few))}
 
     def is_enough(self, settings: RunSettings, tokens: float, epoch: int, weights: int) -> bool:
-        """Return whether time and pairs suffice for so many weights."""
+        """Return whether time and pairs suffice for this many weights."""
         return sizes.TRANSLATED.is_enough(tokens, epoch, weights)
 
     def most_epochs(self, settings: RunSettings, steps: float) -> float:
