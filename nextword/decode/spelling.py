@@ -6,8 +6,10 @@ over characters and those of a model over subwords are the same.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -40,6 +42,7 @@ class Pieces:
             if data:
                 self._ids.setdefault(data, []).append(index)
         self._closing = [i for i, data in enumerate(self.data) if data.rstrip(SPACES) not in (data, b"")]
+        self._sorted = sorted((data, index) for index, data in enumerate(self.data) if data)
         self._longest = max((len(data) for data in self._ids), default=0)
 
     def read(self, so_far: Spelling, token: int) -> Spelling:
@@ -57,7 +60,11 @@ class Pieces:
 
     def extensions(self, text: bytes) -> list[int]:
         """Return the tokens that begin with a text."""
-        return [index for index, data in enumerate(self.data) if data and data.startswith(text)]
+        found, at = [], bisect_left(self._sorted, (text, 0))
+        while at < len(self._sorted) and self._sorted[at][0].startswith(text):
+            found.append(self._sorted[at][1])
+            at += 1
+        return sorted(found)
 
     def spellers(self, so_far: Spelling, wanted: Wanted) -> list[int]:
         """Return the tokens after which a word can still become one that is wanted."""
@@ -68,6 +75,16 @@ class Pieces:
         return [
             index for index in sorted(tried) if self.data[index] and wanted.allows(self.read(so_far, index))
         ]
+
+
+_known: WeakKeyDictionary[PieceTokenizer, Pieces] = WeakKeyDictionary()
+
+
+def pieces_of(tokenizer: PieceTokenizer) -> Pieces:
+    """Return the pieces of a tokenizer, made once: who types asks at every key."""
+    if tokenizer not in _known:
+        _known[tokenizer] = Pieces(tokenizer)
+    return _known[tokenizer]
 
 
 class Wanted:

@@ -25,7 +25,7 @@ from nextword.core.contracts import (
     Tokenizer,
     context_of,
 )
-from nextword.decode.spelling import SPACES, Pieces, Spelling, Wanted
+from nextword.decode.spelling import SPACES, Spelling, Wanted, pieces_of
 from nextword.models.distributions import Floats, as_numpy
 
 EFFORT = 2048  # beginnings of words that are continued, at most
@@ -147,7 +147,7 @@ class WordSearch:
         self, model: LanguageModel, tokenizer: PieceTokenizer, effort: int = EFFORT, batch: int = ROUND
     ) -> None:
         self.model, self.tokenizer, self.effort, self.batch = model, tokenizer, effort, batch
-        self.pieces = Pieces(tokenizer)
+        self.pieces = pieces_of(tokenizer)
 
     def find(
         self,

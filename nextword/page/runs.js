@@ -80,7 +80,8 @@ export function open(place, state, remember) {
     const known = Object.keys(MEASURES).filter((name) => runs.some((run) => run.curves[name]));
     const chosen = known.includes(measure) ? measure : known[0] ?? "";
     put(measures, known.map((name) => el("option", { value: name, selected: name === chosen }, MEASURES[name])));
-    measures.hidden = axes.hidden = table.hidden = !runs.length;
+    measures.hidden = axes.hidden = !known.length;
+    table.hidden = !runs.length;
     put(figure, known.length ? curves(lines(chosen), axis, MEASURES[chosen]) : null);
     const focus = document.activeElement?.dataset?.run;
     const kind = document.activeElement?.dataset?.kind;
