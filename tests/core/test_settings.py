@@ -39,10 +39,14 @@ def test_a_name_of_the_slot_is_a_plain_string():
     [
         (
             {"head": "sofmax"},
-            "'model.head' is 'sofmax'; did you mean 'softmax'? Allowed: softmax, adaptive",
+            "'model.head' is 'sofmax'; did you mean 'softmax'? Allowed: softmax, adaptive, softmaxes",
         ),
-        ({"head": "zzzzzz"}, "'model.head' is 'zzzzzz'; allowed: softmax, adaptive"),
-        ({"place": "pree"}, "'model.place' is 'pree'; did you mean 'pre'? Allowed: auto, pre, post"),
+        ({"head": "zzzzzz"}, "'model.head' is 'zzzzzz'; allowed: softmax, adaptive, softmaxes"),
+        (
+            {"place": "pree"},
+            "'model.place' is 'pree'; did you mean 'pre'? "
+            f"Allowed: {', '.join(['auto', *catalog.names('norm_place')])}",
+        ),
     ],
 )
 def test_an_unknown_name_is_one_sentence_with_the_nearest_and_all_names(values, sentence):
@@ -57,7 +61,7 @@ def test_a_special_word_may_stand_beside_the_names():
 
 
 def test_names_that_are_allowed_are_listed_and_go_into_the_schema():
-    assert allowed(Parts.model_fields["place"]) == ["auto", "pre", "post"]
+    assert allowed(Parts.model_fields["place"]) == ["auto", *catalog.names("norm_place")]
     assert allowed(Parts.model_fields["size"]) == []
     assert Parts.model_json_schema()["properties"]["head"]["enum"] == catalog.names("head")
 
