@@ -53,7 +53,7 @@ def settings_for(asked: Sampling, tokens: int, stop: tuple[str, ...]) -> DecodeS
     return DecodeSettings(
         decode="sample" if asked.temperature else "greedy",
         max_tokens=tokens, temperature=float(asked.temperature), top_p=float(asked.top_p),
-        top_k=max(0, asked.top_k), min_p=float(asked.min_p), seed=seed, stop=stop,
+        top_k=min(max(0, asked.top_k), 10**8), min_p=float(asked.min_p), seed=seed, stop=stop,
         repetition_penalty=float(asked.repetition_penalty),
     )  # fmt: skip
 

@@ -66,3 +66,7 @@ def test_most_likely_token_has_exactly_the_largest_alternative(site, name):
     for token, top in zip(again["token_logprobs"], again["top_logprobs"], strict=True):
         assert token <= max(top.values())
     assert greedy["token_logprobs"] == [max(top.values()) for top in greedy["top_logprobs"]]
+
+
+def test_top_k_beyond_any_vocabulary_means_all_tokens(site):
+    assert site.complete("counts", PROMPT, max_tokens=1, top_k=2**31 - 1, seed=1).status == 200
