@@ -23,7 +23,7 @@ def files(out):
     """Return the weights, the vocabularies, and all rows but their time fields."""
     rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     rows = [{key: value for key, value in row.items() if key not in TIME} for row in rows]
-    names = ["model.safetensors", "tokenizer.json", "languages.json", "config.toml"]
+    names = ["model.safetensors", "tokenizer.json", "languages.json"]  # the settings say how often to save
     return [rows, {name: (out / name).read_bytes() for name in names}]
 
 
