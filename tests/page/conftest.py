@@ -34,7 +34,10 @@ def folder(tmp_path_factory):
     runs = place / "runs"
     nextword.train(text, model="ngram", set={"model.order": 3}, out=runs / "words")
     nextword.train(text, model="ngram", tokenizer="characters", set={"model.order": 6}, out=runs / NAME)
-    small = {"model.hidden": 16, "model.heads": 2, "train.steps": 40, "train.precision": "fp32"}
+    small = {
+        "model.hidden": 16, "model.heads": 2, "train.steps": 40, "train.batch": 4, "train.length": 16,
+        "train.threads": 1, "train.precision": "fp32",
+    }  # fmt: skip
     nextword.train(text, model="transformer", tokenizer="words", set=small, out=runs / "attention")
     return runs
 
