@@ -173,7 +173,7 @@ def test_whatever_happens_is_told_in_one_line(error, code, words, nextword, save
     def fail(*_arguments, **_named):
         raise error
 
-    monkeypatch.setattr("nextword.evaluation.lm.perplexity.evaluate", fail)
+    monkeypatch.setattr("nextword.tasks.text_measure.evaluate", fail)
     done = nextword("eval", saved_run, corpus)
     assert done.code == code
     assert words in done.err
