@@ -50,7 +50,7 @@ class Pieces:
         data = self.data[token] if so_far.begun else self.data[token].lstrip(SPACES)
         if not data:
             return so_far
-        core = data.split(None, 1)[0]
+        core = next(iter(data.split(None, 1)), b"")  # nothing is left of a form feed
         return Spelling(so_far.word + core, True, len(core) < len(data))
 
     def beginnings(self, text: bytes) -> list[int]:

@@ -86,7 +86,7 @@ class Sampling(Given):
     stop: Short | Annotated[list[Short], Field(max_length=16)] | None = Field(
         None, description="texts that end the answer; they are not part of it"
     )
-    seed: Annotated[StrictInt, Field(ge=-(2**63), le=2**63 - 1)] | None = Field(
+    seed: Annotated[StrictInt, Field(ge=1 - 2**53, le=2**53 - 1)] | None = Field(
         None, description="the same seed gives the same text"
     )
     stream: StrictBool | None = Field(False, description="send tokens as they come")
