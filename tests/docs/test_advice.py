@@ -55,7 +55,7 @@ def _all_strings() -> list[tuple[str, str]]:
 
 
 def _options() -> set[str]:
-    found = {"--help", "--version"}
+    found = {"--help", "--version", "--parts"}  # every verb takes --parts, before the parser
     waiting = [typer.main.get_command(app)]
     while waiting:
         command = waiting.pop()
@@ -74,7 +74,8 @@ def _settings() -> set[str]:
                 groups[group].append(kind)
     for name in catalog.names("memory"):
         groups[name] = [catalog.find("memory", name).Settings]
-    return {key for group, kinds in groups.items() for kind in kinds for key in config.keys({group: kind})}
+    keys = {key for group, kinds in groups.items() for kind in kinds for key in config.keys({group: kind})}
+    return keys | {key.rpartition(".")[0] for key in keys if key.count(".") > 1}  # and groups of options
 
 
 def test_every_option_that_a_string_names_exists() -> None:

@@ -86,7 +86,7 @@ def test_what_does_not_fit_says_what_does(runs):
         ConfigError, match=r"'surprise' is for .*, and '.*' is a tagger; what fits it: .*linear"
     ):
         nextword.inspect(run, "surprise", "Ann sees Rome .")
-    with pytest.raises(ConfigError, match="'attention' is for Transformers and attention pooling"):
+    with pytest.raises(ConfigError, match="'attention' is for translation runs, Transformers and attention"):
         nextword.inspect(run, "attention", "Ann sees Rome .")
     with pytest.raises(DataError, match="a tagger generates no text; give some with"):
         nextword.inspect(run, "units")

@@ -65,7 +65,9 @@ def test_json_has_scores_hypotheses_and_alignment(files, capsys):
     first, empty = (json.loads(line) for line in capsys.readouterr().out.split("\n")[:2])
     assert empty == {"text": "", "score": 0.0}
     assert len(first["hypotheses"]) == 3
-    assert first["hypotheses"][0] == {"text": first["text"], "score": first["score"]}
+    best = first["hypotheses"][0]
+    assert (best["text"], best["score"]) == (first["text"], first["score"])
+    assert len(best["pieces"]) == len(best["logprobs"])
     aligned = first["alignment"]
     assert len(aligned["weights"]) == len(aligned["target"])
     assert all(sum(row) == pytest.approx(1, abs=1e-2) for row in aligned["weights"])
@@ -81,7 +83,7 @@ def test_aligned_files_are_given_side_by_side(files, capsys):
     assert main.run(["train", *named, *sets]) == 0
     assert json.loads(Path("run/training.json").read_text())["data"]["names"] == ["a.en", "a.fr"]
     assert main.run(["eval", "run", "v.en", "v.fr", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out.split("\n")[-2])["sentences"] == 10
+    assert json.loads(capsys.readouterr().out.split("\n")[-2])["texts"] == 10
 
 
 def test_a_run_can_be_saved_and_opened_with_two_vocabularies(files):
