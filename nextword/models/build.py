@@ -46,7 +46,6 @@ def shape_of(settings: Any) -> Shape:
     _check_joins(settings)
     check_options(settings)
     _check_order(settings)
-    _check_order(settings)
     return Shape(
         width=settings.hidden,
         layers=settings.layers,
