@@ -54,8 +54,8 @@ def test_fixup_begins_as_the_identity_however_deep():
 def test_fixup_scales_first_matrices_by_the_number_of_parts():
     holder = Holder(join="fixup", norm="none", ffn="fixup", bias=False, layers=30)
     fixup(holder)
-    inner = torch.cat([block.ffn.inner.weight.flatten() for block in holder.stack.blocks])
-    attention = torch.cat([block.mixer.from_x.weight.flatten() for block in holder.stack.blocks])
+    inner = torch.cat([block.ffn.inner.weight.detach().flatten() for block in holder.stack.blocks])
+    attention = torch.cat([block.mixer.from_x.weight.detach().flatten() for block in holder.stack.blocks])
     he = math.sqrt(2 / D)
     assert float(inner.std()) == pytest.approx(he * 60**-0.5, rel=0.05)
     assert float(attention.std()) == pytest.approx(he * 60 ** (-1 / 6), rel=0.05)
