@@ -20,13 +20,14 @@ from nextword.core.events import Done, Event, Stage
 from nextword.data.paired import PairVocabulary
 
 _ACTIVATIONS = {"relu": "RELU", "relu2": "RELU", "gelu": "GELU", "gelu-tanh": "GELUTanh", "swish": "SWISH"}
+_POSITIONS = ("rope", "sinusoidal", "learned")
 _NEVER = -1e9  # a bias that leaves no probability, and stays finite
 _ONLY = {
-    "model.norm": ("layernorm", "rmsnorm"), "model.norm_place": ("pre",),
-    "model.qk_norm": ("rms", "none"), "model.ffn": tuple(_ACTIVATIONS), "model.position": ("rope",),
+    "model.norm": ("layernorm", "rmsnorm"), "model.norm_place": ("pre", "post"),
+    "model.qk_norm": ("rms", "none"), "model.ffn": tuple(_ACTIVATIONS), "model.position": _POSITIONS,
     "model.connections": ("residual",), "model.block": ("serial",), "model.stack": ("plain",),
     "model.mixer": ("attention",), "model.order": ("AXF",), "model.encoder": ("same", "transformer"),
-    "model.embedding_kind": ("table",), "model.head": ("softmax",), "model.exceptions": ((),),
+    "model.embedding_kind": ("table", "scaled"), "model.head": ("softmax",), "model.exceptions": ((),),
     "model.scale": ("sqrt",), "model.final_norm": ("same",), "model.attention_bias": ("same",),
     "model.output_scale": (1.0,),
 }  # fmt: skip
@@ -48,10 +49,10 @@ def write_ctranslate2(
     network = model.network
     shape, encoder_shape = network.stack.shape, network.reader.encoder.stack.shape
     options = {
-        "pre_norm": True,
+        "pre_norm": settings.norm_place == "pre",
         "activation": getattr(common_spec.Activation, _ACTIVATIONS[settings.ffn]),
         "ffn_glu": settings.ffn == "relu2", "rms_norm": settings.norm == "rmsnorm",
-        "rotary_dim": shape.head_size,
+        "rotary_dim": shape.head_size if settings.position == "rope" else None,
         "rotary_base": settings.base, "qk_norm": settings.qk_norm == "rms",
         "num_heads_kv": None if shape.kv_heads == shape.heads else shape.kv_heads,
         "head_dim": None if shape.heads * shape.head_size == shape.width else shape.head_size,
@@ -105,7 +106,7 @@ class _Writer:
     def encoder(self, spec: Any, reader: Any) -> None:
         """Copy the encoder."""
         spec.embeddings[0].weight = _array(reader.embedding.weight_VE)
-        self._around(spec)
+        self._around(spec, reader.encoder.position)
         self._norm(spec, reader.encoder.stack.norm)
         for own, layer in zip(spec.layer, reader.encoder.stack.blocks, strict=True):
             self._layer(own, layer)
@@ -113,7 +114,7 @@ class _Writer:
     def decoder(self, spec: Any, network: Any, closed: bool) -> None:
         """Copy the decoder and its output layer."""
         spec.embeddings.weight = _array(network.embedding.weight_VE)
-        self._around(spec)
+        self._around(spec, network.position)
         self._norm(spec, network.stack.norm)
         head = network.head
         spec.projection.weight = _array(head.weight_VD[: network.vocab_size])
@@ -124,11 +125,14 @@ class _Writer:
             self._layer(own, layer)
             self._cross(own.attention, layer)
 
-    def _around(self, spec: Any) -> None:
-        """Say that vectors are not scaled and no positions are added: queries and keys are rotated."""
-        spec.scale_embeddings = False
-        if hasattr(spec, "position_encodings"):
-            delattr(spec, "position_encodings")
+    def _around(self, spec: Any, position: Any) -> None:
+        """Copy what is beside the layers: the scale of embeddings, and positions that are added."""
+        spec.scale_embeddings = self.settings.embedding_kind == "scaled"
+        if self.settings.position == "rope":
+            if hasattr(spec, "position_encodings"):
+                delattr(spec, "position_encodings")
+        else:
+            spec.position_encodings.encodings = _array(position.table_WD)
 
     def _layer(self, spec: Any, layer: Any) -> None:
         own = spec.self_attention

@@ -24,6 +24,14 @@ KINDS: list[dict[str, Any]] = [
     {},
     {"norm": "layernorm", "bias": True, "ffn": "relu", "qk_norm": "none"},
     {"ffn": "swish", "encoder_layers": 1, "heads": 4},
+    {"embedding_kind": "scaled"},
+    {"norm_place": "post"},
+    {"position": "sinusoidal"},
+    {"position": "learned"},
+    {"position": "sinusoidal", "norm_place": "post", "norm": "layernorm", "bias": True, "ffn": "relu",
+     "qk_norm": "none"},
+    {"ffn": "gelu", "embedding_kind": "scaled", "position": "learned", "norm_eps": 1e-3, "heads": 2,
+     "kv_heads": 1, "tied": False},
 ]  # fmt: skip
 
 
@@ -40,37 +48,85 @@ def made(given: dict[str, Any]) -> tuple[Translator, Any]:
     return Translator(network, words), chosen
 
 
-@pytest.mark.parametrize("given", KINDS)
-@pytest.mark.parametrize("beam", [1, 3])
-def test_both_write_the_same(given, beam, tmp_path):
-    import ctranslate2
+@pytest.fixture(scope="module", params=KINDS, ids=str)
+def both(request, tmp_path_factory):
+    """Our model, its settings, and the folder that CTranslate2 reads."""
+    from nextword.formats.ctranslate2 import write_ctranslate2
 
-    from nextword.formats.ctranslate2 import token_names, write_ctranslate2
-
-    model, settings = made(given)
+    model, settings = made(request.param)
     words = PairVocabulary(model.source_tokenizer, model.target_tokenizer)
-    finish(write_ctranslate2(tmp_path / "out", model, settings, words))
-    names = token_names(words.target)
+    folder = tmp_path_factory.mktemp("ctranslate2") / "out"
+    finish(write_ctranslate2(folder, model, settings, words))
+    return model, folder
+
+
+def sources_of(model: Translator) -> list[list[int]]:
     draw = np.random.default_rng(0)
-    sources = [[*draw.integers(3, len(names), length).tolist(), 2] for length in (3, 7, 5)]
-    peer = ctranslate2.Translator(str(tmp_path / "out"), device="cpu", intra_threads=1)
-    theirs = peer.translate_batch(
-        [[names[index] for index in source[:-1]] for source in sources], beam_size=beam, length_penalty=0,
-        min_decoding_length=0, max_decoding_length=12, return_scores=True,
-    )  # fmt: skip
-    ids_BS = np.zeros((3, 8), np.int64)
+    size = model.source_tokenizer.vocab_size
+    return [[*draw.integers(3, size, length).tolist(), 2] for length in (3, 7, 5)]
+
+
+def read_by_ours(sources: list[list[int]]) -> Source:
+    ids_BS = np.zeros((len(sources), max(map(len, sources))), np.int64)
     for row, source in enumerate(sources):
         ids_BS[row, : len(source)] = source
+    return Source(ids_BS, np.array([len(source) for source in sources]))
+
+
+def written_by_both(both: Any, beam: int, unknown: bool) -> Any:
+    """Return what both write: our texts as pieces and ours, theirs."""
+    import ctranslate2
+
+    from nextword.formats.ctranslate2 import token_names
+
+    model, folder = both
+    names, sources = token_names(model.target_tokenizer), sources_of(model)
+    peer = ctranslate2.Translator(str(folder), device="cpu", intra_threads=1)
+    theirs = peer.translate_batch(
+        [[names[index] for index in source[:-1]] for source in sources], beam_size=beam, length_penalty=0,
+        min_decoding_length=0, max_decoding_length=12, return_scores=True, disable_unk=not unknown,
+    )  # fmt: skip
     decode = DecodeSettings(
-        decode="greedy" if beam == 1 else "beam", beam_size=max(beam, 1), length_penalty=0, max_tokens=12
+        decode="greedy" if beam == 1 else "beam", beam_size=beam, length_penalty=0, max_tokens=12,
+        unknown=unknown,
+    )  # fmt: skip
+    found = collect(generate(model, [()] * 3, decode, None, read_by_ours(sources)))
+    return [
+        ([names[index] for index in own.ids if index != 2], own, other)
+        for own, other in zip(found, theirs, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_both_write_the_same_with_the_same_scores(both, beam):
+    for pieces, own, other in written_by_both(both, beam, unknown=True):
+        assert pieces == other.hypotheses[0]
+        assert own.logprob == pytest.approx(other.scores[0], abs=1e-4)
+
+
+def test_both_write_the_same_where_the_unknown_symbol_is_not_allowed(both):
+    for pieces, _, other in written_by_both(both, 1, unknown=False):
+        assert pieces == other.hypotheses[0]
+        assert "<unk>" not in pieces
+
+
+def test_both_give_the_same_score_to_a_given_target(both):
+    import ctranslate2
+
+    from nextword.formats.ctranslate2 import token_names
+
+    model, folder = both
+    names, sources = token_names(model.target_tokenizer), sources_of(model)
+    targets = [[3, 4, 5, 6, 7, 8, 9, 10], [4], [15, 14, 13]]
+    peer = ctranslate2.Translator(str(folder), device="cpu", intra_threads=1)
+    theirs = peer.score_batch(
+        [[names[index] for index in source[:-1]] for source in sources],
+        [[names[index] for index in target] for target in targets],
     )
-    lengths_B = np.array([len(source) for source in sources])
-    found = collect(generate(model, [()] * 3, decode, None, Source(ids_BS, lengths_B)))
-    for own, other in zip(found, theirs, strict=True):
-        written = [names[index] for index in own.ids if index != 2]
-        assert written == other.hypotheses[0]
-        if own.reason == "end":
-            assert own.logprob == pytest.approx(other.scores[0], abs=1e-3)
+    given = read_by_ours([[*target, 2] for target in targets])
+    logp_BT, _ = model.score(*given, model.start(3, read_by_ours(sources)))
+    for row, (target, other) in enumerate(zip(targets, theirs, strict=True)):
+        assert logp_BT[row, : len(target) + 1].tolist() == pytest.approx(other.log_probs, abs=1e-4)
 
 
 def test_parts_that_it_does_not_have_are_refused(tmp_path):
