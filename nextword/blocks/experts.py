@@ -16,7 +16,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nextword.blocks import auxiliary
+from nextword.blocks import losses
 from nextword.blocks.autocast import exact
 from nextword.blocks.cache import Reading
 from nextword.blocks.cost import Cost, Load
@@ -94,8 +94,8 @@ class Experts(nn.Module):
         with exact(x_ND):
             logits_NE = self.router(x_ND)
         share_NE = logits_NE.softmax(dim=-1)
-        auxiliary.add("balance", self.settings.balance, lambda: balance(share_NE, real_N))
-        auxiliary.add("router z", self.settings.router_z, lambda: normalizer(logits_NE, real_N))
+        losses.add("balance", self.settings.balance, lambda: balance(share_NE, real_N))
+        losses.add("router z", self.settings.router_z, lambda: normalizer(logits_NE, real_N))
         best_NX, experts_NX = share_NE.topk(self.chosen, dim=-1)
         return experts_NX, self.weigh(best_NX)
 

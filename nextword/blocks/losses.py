@@ -7,13 +7,20 @@ overwritten by their gradient, multiplied into the gradients of x and W, and dro
 The elementwise pass over rows of logits exists in plain torch for any type and device, and as compiled
 kernels for float32 and bfloat16 in main memory; the two are interchangeable. Rows are divided among as many
 threads as torch uses, always in the same way. For log p alone torch is as fast, and no compiler is loaded.
+
+Parts may add losses of their own, such as the balance between experts or the price of steps: a part calls
+`add` in its forward pass, and an objective collects what was added while it read a batch. Where nothing
+collects (evaluation, generation), nothing is computed. Such a loss has a weight and a name, under which it is
+shown; it is per token, as the loss of a text is.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -25,6 +32,7 @@ FUSED_FROM = 1024  # with fewer tokens the plain way is as fast
 _SHARED_FROM = 1 << 20  # logits; fewer are one thread's work
 _NEAR = 1 << 20  # logits that stay in the cache while they are read several times
 _scratch = threading.local()
+_collected: ContextVar[dict[str, Tensor] | None] = ContextVar("collected", default=None)
 
 
 def plain_linear_cross_entropy(
@@ -266,3 +274,28 @@ def _share(kernel: Callable[..., None], calls: list[tuple[Tensor, ...]]) -> None
 def _array(tensor: Tensor) -> Any:
     """View a tensor's memory as a NumPy array; bfloat16 as int16."""
     return (tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
+
+
+@contextmanager
+def collecting() -> Iterator[dict[str, Tensor]]:
+    """Collect, while it lasts, what parts add: name -> weighted loss per token."""
+    found: dict[str, Tensor] = {}
+    token = _collected.set(found)
+    try:
+        yield found
+    finally:
+        _collected.reset(token)
+
+
+def add(name: str, weight: float, loss: Callable[[], Tensor]) -> None:
+    """Add a loss, if it is collected and has a weight; only then is it computed."""
+    found = _collected.get()
+    if found is not None and weight:
+        value = weight * loss()
+        found[name] = found[name] + value if name in found else value
+
+
+def joined(loss: Tensor, found: Mapping[str, Tensor], tokens: int) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return a loss summed over ``tokens`` with those of the parts, and these by name, summed as well."""
+    parts = {name: value * tokens for name, value in found.items()}
+    return sum(parts.values(), loss), parts

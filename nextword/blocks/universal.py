@@ -16,7 +16,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from nextword.blocks import auxiliary
+from nextword.blocks import losses
 from nextword.blocks.block import Layer
 from nextword.blocks.cache import Reading
 from nextword.blocks.cost import Cost, Load, linear, weights
@@ -103,7 +103,7 @@ class Universal(Stack):
                     stream = halted.step(share_BT, old, stream, step + 1 == self.settings.steps)
                     if step + 1 == self.settings.steps:
                         stream = halted.out_BTD
-                        auxiliary.add("ponder", self.settings.ponder, partial(halted.cost, reading))
+                        losses.add("ponder", self.settings.ponder, partial(halted.cost, reading))
                 yield (stream[:, skip:] if number + 1 == len(layers) else stream), state
 
     def told(self, stream: Tensor, step: int, places: Places) -> Tensor:

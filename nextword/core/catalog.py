@@ -458,7 +458,7 @@ def spelled(slot: str, name: str) -> str | None:
     for names_of in (_slot(slot), _plugins(slot)):
         if name in names_of:
             return name
-    if own_parts.is_stored(name):
+    if own_parts.STORED.fullmatch(name):
         own_parts.find(name)
         return name
     return same_but_case(name, names(slot))
@@ -481,7 +481,7 @@ def find_path(slot: str, name: str) -> str:
 
 def find(slot: str, name: str) -> Any:
     """Return the object a name stands for, importing its module."""
-    if own_parts.is_stored(name):
+    if own_parts.STORED.fullmatch(name):
         return own_parts.find(name)
     return getattr(find_module(slot, name), find_path(slot, name).partition(":")[2])
 

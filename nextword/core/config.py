@@ -154,11 +154,8 @@ def _unknown(key: str, allowed: list[str]) -> str:
 def _typed_value(value: Any, field: FieldInfo, key: str) -> Any:
     if isinstance(value, Typed):
         is_now, value = not isinstance(value, Stored), _parse_value(str(value), field)
-        if (
-            isinstance(value, str)
-            and own_parts.is_typed(value)
-            and any(_is_part(each) for each in field.metadata)
-        ):
+        is_file = isinstance(value, str) and own_parts.TYPED.fullmatch(value)
+        if is_file and any(_is_part(each) for each in field.metadata):
             value = own_parts.named(value) if is_now else own_parts.known(value)
     if isinstance(value, bool) and not _accepts(field.annotation, bool):
         raise ConfigError(f"'{key}' is {_value(value)}; it must not be true or false")

@@ -19,8 +19,9 @@ from typing import Any
 
 from nextword.core.errors import ConfigError
 
-_TYPED = re.compile(r"(?P<path>.+\.py):(?P<attribute>[A-Za-z_]\w*)")
-_STORED = re.compile(r"(?P<file>[^/\\@]+\.py):(?P<attribute>[A-Za-z_]\w*)@(?P<digest>[0-9a-f]{64})")
+# A part as a user types it, and as a run stores it.
+TYPED = re.compile(r"(?P<path>.+\.py):(?P<attribute>[A-Za-z_]\w*)")
+STORED = re.compile(r"(?P<file>[^/\\@]+\.py):(?P<attribute>[A-Za-z_]\w*)@(?P<digest>[0-9a-f]{64})")
 _loaded: dict[tuple[str, str], ModuleType] = {}  # (file name, SHA-256) -> its module
 
 
@@ -69,19 +70,9 @@ def load(path: str | os.PathLike[str]) -> str:
     return digest
 
 
-def is_typed(name: str) -> bool:
-    """Tell whether a name is that of a file and a class, as a user types it."""
-    return _TYPED.fullmatch(name) is not None
-
-
-def is_stored(name: str) -> bool:
-    """Tell whether a name is that of a file and a class with its SHA-256, as a run stores it."""
-    return _STORED.fullmatch(name) is not None
-
-
 def named(typed: str) -> str:
     """Load the file that a user typed, and return the part's name as runs store it."""
-    found = _TYPED.fullmatch(typed)
+    found = TYPED.fullmatch(typed)
     assert found is not None
     stored = f"{Path(found['path']).name}:{found['attribute']}@{load(found['path'])}"
     find(stored)
@@ -90,7 +81,7 @@ def named(typed: str) -> str:
 
 def known(typed: str) -> str:
     """Return the stored name of a part whose file was loaded before; raise if none of this name was."""
-    found = _TYPED.fullmatch(typed)
+    found = TYPED.fullmatch(typed)
     assert found is not None
     file, attribute = Path(found["path"]).name, found["attribute"]
     digests = [own for name, own in _loaded if name == file]
@@ -101,7 +92,7 @@ def known(typed: str) -> str:
 
 def find(stored: str) -> Any:
     """Return a part of a file that was loaded; raise if it was not, or has changed."""
-    found = _STORED.fullmatch(stored)
+    found = STORED.fullmatch(stored)
     assert found is not None
     file, attribute, digest = found["file"], found["attribute"], found["digest"]
     module = _loaded.get((file, digest))

@@ -11,12 +11,21 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    field_validator,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
 from nextword.core import catalog
 from nextword.core.display import show_size
+from nextword.core.errors import ConfigError
 
 
 class Settings(BaseModel):
@@ -25,6 +34,10 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
     # The values of settings in runs that were saved before there were such settings, if not the defaults.
     earlier: ClassVar[Mapping[str, Any]] = {}
+
+    def option_groups(self) -> tuple[Settings, ...]:
+        """Return the groups within this one, such as the options of its parts."""
+        return tuple(value for _, value in self if isinstance(value, Settings))
 
     def idle_groups(self) -> Collection[str]:
         """Return the groups within this one that change nothing: those of parts that are not chosen."""
@@ -70,6 +83,36 @@ else:
         def __class_getitem__(cls, names: str | tuple[str, ...]) -> Any:
             slot, *extra = (names,) if isinstance(names, str) else names
             return Annotated[str, Choice(slot, tuple(extra))]
+
+
+class ComposedSettings(Settings):
+    """Settings that name parts; a part's options are a group within, of its class ``options``."""
+
+    @model_validator(mode="after")
+    def _no_idle_options(self) -> ComposedSettings:
+        """Refuse options of a part that is not chosen: they would change nothing."""
+        for name in sorted(self.idle_groups()):
+            value = getattr(self, name)
+            if value != type(value)():
+                raise ConfigError(
+                    f"'model.{name}' has options of a part that this model does not have; leave them out, or "
+                    f"choose it: {type(value).__doc__}"
+                )
+        return self
+
+    def chosen_parts(self) -> set[tuple[str, str]]:
+        """Return the parts that are named, each with its slot."""
+        return {
+            (each.slot, getattr(self, name))
+            for name, field in type(self).model_fields.items()
+            for each in field.metadata
+            if isinstance(each, Choice) and catalog.has(each.slot, getattr(self, name))
+        }
+
+    def idle_groups(self) -> Collection[str]:
+        """Return the options of parts that are not chosen."""
+        used = {getattr(catalog.find(slot, name), "options", None) for slot, name in self.chosen_parts()}
+        return {name for name, value in self if isinstance(value, Settings) and type(value) not in used}
 
 
 def allowed(field: FieldInfo) -> Sequence[str]:

@@ -9,10 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from nextword.blocks.shape import Shape
-from nextword.core import catalog
 from nextword.core.catalog import find
 from nextword.core.errors import ConfigError
-from nextword.core.settings import Choice, Settings
 
 FIELDS = {"connections": "join"}  # settings whose field of a shape has another name
 DIFFER = {  # settings in which a layer may differ from the others -> the slot that names its values
@@ -44,7 +42,6 @@ def shape_of(settings: Any) -> Shape:
         )
     _check_position(settings, head_size)
     _check_joins(settings)
-    check_options(settings)
     _check_order(settings)
     return Shape(
         width=settings.hidden,
@@ -75,40 +72,8 @@ def shape_of(settings: Any) -> Shape:
         cross_size=getattr(settings, "cross_size", 0),
         base=settings.base,
         different=_different(settings),
-        options=options_of(settings),
+        options=settings.option_groups(),
     )
-
-
-def used_groups(settings: Any) -> set[str]:
-    """Return the groups of options that belong to a chosen part, which names its own in ``options``."""
-    chosen = {
-        (each.slot, getattr(settings, name))
-        for name, field in type(settings).model_fields.items()
-        for each in field.metadata
-        if isinstance(each, Choice) and catalog.has(each.slot, getattr(settings, name))
-    }
-    for index in range(getattr(settings, "layers", 0) if hasattr(settings, "parts_at") else 0):
-        chosen |= {
-            (DIFFER[name], value) for name, value in settings.parts_at(index).items() if name in NAMING
-        }
-    found = (getattr(find(slot, name), "options", None) for slot, name in chosen)
-    used = {kind for kind in found if kind is not None}
-    return {name for name, value in settings if type(value) in used}
-
-
-def check_options(settings: Any) -> None:
-    """Refuse options of a part that is not chosen: they would change nothing."""
-    for name, value in settings:
-        if isinstance(value, Settings) and value != type(value)() and name not in used_groups(settings):
-            raise ConfigError(
-                f"'model.{name}' has options of a part that this model does not have; leave them out, or "
-                f"choose it: {type(value).__doc__}"
-            )
-
-
-def options_of(settings: Any) -> tuple[Settings, ...]:
-    """Return the options of all parts."""
-    return tuple(value for _, value in settings if isinstance(value, Settings))
 
 
 def keep_of(settings: Any) -> int:

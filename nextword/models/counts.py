@@ -10,7 +10,7 @@ from typing import Any
 
 from nextword.blocks.cost import Cost, Load, weights
 from nextword.core.catalog import find
-from nextword.models.build import options_of, shape_of
+from nextword.models.build import shape_of
 
 
 def count(settings: Any, vocab_size: int, rows: int = 1, length: int = 0) -> Cost:
@@ -34,4 +34,4 @@ def count(settings: Any, vocab_size: int, rows: int = 1, length: int = 0) -> Cos
 def own_options(kind: Any, settings: Any) -> Any:
     """Return the options of a part, if it has any."""
     own = getattr(kind, "options", None)
-    return None if own is None else next(each for each in options_of(settings) if isinstance(each, own))
+    return None if own is None else next(each for each in settings.option_groups() if isinstance(each, own))

@@ -22,7 +22,7 @@ from nextword.blocks.softmaxes import SoftmaxesSettings
 from nextword.blocks.stack import Stack
 from nextword.core.catalog import find
 from nextword.core.settings import Settings, Slot
-from nextword.models.build import options_of, shape_of
+from nextword.models.build import shape_of
 from nextword.models.counts import own_options
 from nextword.models.parts import DecoderPartSettings, EncoderPartSettings
 
@@ -60,7 +60,7 @@ class EncoderDecoder(nn.Module):
     ) -> None:
         super().__init__()
         source, target = settings.shapes
-        options, tie = options_of(settings), settings.tie
+        options, tie = settings.option_groups(), settings.tie
         self.vocab_size, self.width = vocab_size, target.width
         self.source_embedding = make_embedding(settings.embedding_kind, vocab_size, source.width, options)
         self.embedding = self.source_embedding

@@ -7,12 +7,12 @@ format safetensors, with each tensor once, never a pickle.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
@@ -22,8 +22,7 @@ from nextword.blocks.embeddings import FactorSettings
 from nextword.blocks.softmaxes import SoftmaxesSettings
 from nextword.core.contracts import LanguageModel, Tokenizer
 from nextword.core.errors import DamagedError
-from nextword.core.settings import Settings, Slot
-from nextword.models.build import check_options, used_groups
+from nextword.core.settings import ComposedSettings, Slot
 from nextword.models.ladders import ladder
 from nextword.models.network import Network, NeuralLanguageModel
 from nextword.models.training import NeuralTrainSettings
@@ -34,7 +33,7 @@ WEIGHTS = "model.safetensors"
 Built = TypeVar("Built", bound=nn.Module)
 
 
-class NeuralSettings(Settings):
+class NeuralSettings(ComposedSettings):
     """What every neural family has; each adds its own."""
 
     carry: bool = Field(True, description="the state is carried from line to line within a document")
@@ -45,15 +44,6 @@ class NeuralSettings(Settings):
     factors: FactorSettings = Field(FactorSettings(), description="factorized embeddings")
     clusters: ClusterSettings = Field(ClusterSettings(), description="adaptive input embeddings")
     softmaxes: SoftmaxesSettings = Field(SoftmaxesSettings(), description="a mixture of softmaxes")
-
-    @model_validator(mode="after")
-    def _used(self) -> NeuralSettings:
-        check_options(self)
-        return self
-
-    def idle_groups(self) -> Collection[str]:
-        """Return the options of parts that are not chosen."""
-        return {name for name, value in self if isinstance(value, Settings)} - used_groups(self)
 
 
 class ScaledSettings(NeuralSettings):

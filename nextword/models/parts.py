@@ -7,7 +7,7 @@ defined beside the part. A layer may differ from the others: ``model.exceptions`
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -23,8 +23,8 @@ from nextword.blocks.synthesizer import SynthesizerSettings
 from nextword.blocks.universal import RecurrenceSettings
 from nextword.blocks.window import WindowedSettings
 from nextword.core import catalog
-from nextword.core.settings import Settings, Slot
-from nextword.models.build import DIFFER, shape_of, used_groups
+from nextword.core.settings import ComposedSettings, Slot
+from nextword.models.build import DIFFER, NAMING, shape_of
 
 
 class Exceptional(NamedTuple):
@@ -42,7 +42,7 @@ class Exceptional(NamedTuple):
         return self.first <= index + 1 <= self.last
 
 
-class PartSettings(Settings):
+class PartSettings(ComposedSettings):
     """The parts of a stack of Transformer layers. A part's name is one of its slot: `nextword list SLOT`."""
 
     reads_source: ClassVar[bool] = False  # whether there is a source that layers may attend to
@@ -120,10 +120,11 @@ class PartSettings(Settings):
             found |= each.sets if each.holds(index) else {}
         return found
 
-    def idle_groups(self) -> Collection[str]:
-        """Return the options of parts that are not chosen."""
-        groups = {name for name, value in self if isinstance(value, Settings)}
-        return groups - used_groups(self)
+    def chosen_parts(self) -> set[tuple[str, str]]:
+        """Return the parts of all layers, each with its slot."""
+        different = (self.parts_at(index).items() for index in range(self.layers))
+        own = {(DIFFER[name], part) for parts in different for name, part in parts if name in NAMING}
+        return super().chosen_parts() | own
 
 
 class EncoderPartSettings(PartSettings):

@@ -22,7 +22,6 @@ from nextword.core.catalog import find
 from nextword.core.contracts import never_next, refuse_source
 from nextword.core.errors import ConfigError
 from nextword.core.settings import Slot
-from nextword.models.build import options_of
 from nextword.models.family import NeuralFamily, ScaledSettings
 from nextword.models.network import Network
 
@@ -84,7 +83,8 @@ class RecurrentNetwork(Network):
         embedding = settings.embedding or settings.hidden
         self.vocab_size, self.carries, forbidden = vocab_size, settings.carry, never_next(closed)
         self.scale_words, self.scale_features = settings.scales(embedding)
-        self.embedding = make_embedding(settings.embedding_kind, vocab_size, embedding, options_of(settings))
+        options = settings.option_groups()
+        self.embedding = make_embedding(settings.embedding_kind, vocab_size, embedding, options)
         self.layers, self.joins, width = _stack(name, settings, embedding)
         begin = find("initial", settings.initial)
         self.starts = nn.ModuleList(begin(settings.hidden, cast(Cell, cell).parts) for cell in self.layers)
@@ -95,10 +95,8 @@ class RecurrentNetwork(Network):
         fits = not settings.tied or width == embedding
         self.fit: nn.Module = nn.Identity() if fits else nn.Linear(width, embedding, bias=False)
         self.width = width if fits else embedding
-        tied, options = self.embedding if settings.tied else None, options_of(settings)
-        self.head = make_head(
-            settings.head, self.width, vocab_size, forbidden, tied, options=options
-        )
+        tied = self.embedding if settings.tied else None
+        self.head = make_head(settings.head, self.width, vocab_size, forbidden, tied, options=options)
 
     def start(self, batch: int, source: Any = None) -> State:
         """Return every layer's initial state: zero, or learned."""

@@ -26,7 +26,6 @@ from nextword.core.catalog import find
 from nextword.core.contracts import Source, never_next
 from nextword.core.settings import Slot
 from nextword.data.paired import PairVocabulary
-from nextword.models.build import options_of
 from nextword.models.family import ScaledSettings
 from nextword.models.network import Network
 from nextword.models.source_reader import SourceReader, SourceSettings
@@ -133,7 +132,7 @@ class RecurrentTranslator(Network):
         self.vocab_size, self.hidden, self.width = target.vocab_size, H, E
         self.scale_words, self.scale_features = settings.scales(E)
         self.embedding = make_embedding(
-            settings.embedding_kind, target.vocab_size, E, options_of(settings)
+            settings.embedding_kind, target.vocab_size, E, settings.option_groups()
         )
         self.reader = SourceReader(settings, cell, E, vocabulary, self.scale_words)
         if self.reader.is_shared:
@@ -165,7 +164,7 @@ class RecurrentTranslator(Network):
         self.drop = Dropout(settings.dropout)
         self.head = make_head(
             settings.head, E, target.vocab_size, never_next(target.closed),
-            self.embedding if settings.tied else None, options=options_of(settings),
+            self.embedding if settings.tied else None, options=settings.option_groups(),
         )  # fmt: skip
 
     def start(self, batch: int, source: Any = None) -> DecoderState:

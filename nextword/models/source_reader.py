@@ -16,7 +16,6 @@ from nextword.core.catalog import find
 from nextword.core.contracts import Source
 from nextword.core.settings import Choice, Settings, Slot
 from nextword.data.paired import PairVocabulary
-from nextword.models.build import options_of
 from nextword.models.encoders.encoder import Encoder, EncoderSettings, make_encoder
 from nextword.models.encoders.transformer import TransformerEncoder
 
@@ -43,7 +42,7 @@ class SourceReader(nn.Module):
         self.embedding: nn.Module = nn.Identity()  # a joint one is put here by the network that owns it
         if not self.is_shared:
             self.embedding = make_embedding(
-                settings.embedding_kind, vocabulary.source.vocab_size, embedding, options_of(settings)
+                settings.embedding_kind, vocabulary.source.vocab_size, embedding, settings.option_groups()
             )
         name = family if settings.encoder == "same" else settings.encoder
         self.encoder: Encoder = make_encoder(name, encoder_settings(settings, name), embedding)

@@ -19,7 +19,6 @@ from nextword.blocks.states import State
 from nextword.core.catalog import find
 from nextword.core.contracts import START, never_next, refuse_source
 from nextword.core.settings import Slot
-from nextword.models.build import options_of
 from nextword.models.family import NeuralFamily, ScaledSettings
 from nextword.models.network import Network
 
@@ -45,7 +44,7 @@ class WindowNetwork(Network):
         self.nothing = vocab_size
         self.scale_words, self.scale_features = settings.scales(settings.embedding)
         self.embedding = make_embedding(
-            settings.embedding_kind, vocab_size, settings.embedding, options_of(settings), extra=1
+            settings.embedding_kind, vocab_size, settings.embedding, settings.option_groups(), extra=1
         )
         words = settings.context * settings.embedding
         self.words_to_hidden = nn.Linear(words, settings.hidden)
@@ -58,7 +57,7 @@ class WindowNetwork(Network):
         fits = not settings.tied or width == settings.embedding
         self.fit: nn.Module = nn.Identity() if fits else nn.Linear(width, settings.embedding, bias=False)
         self.width = width if fits else settings.embedding
-        tied, options = self.embedding if settings.tied else None, options_of(settings)
+        tied, options = self.embedding if settings.tied else None, settings.option_groups()
         self.head = make_head(
             settings.head, self.width, vocab_size, never_next(closed), tied, options=options
         )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 QWEN2 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
@@ -28,17 +27,6 @@ class Pattern:
     regex: str | None  # in the library's syntax; None: GPT-2's, which the library has under a name
     line_end: re.Pattern[bytes]
     inside: re.Pattern[bytes]  # of a very long line
-
-    def splitter(self) -> Any:
-        """Return the library's object that splits a text and writes bytes as characters."""
-        from tokenizers import Regex, pre_tokenizers
-
-        if self.regex is None:
-            return pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-        return pre_tokenizers.Sequence([
-            pre_tokenizers.Split(Regex(self.regex), "isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ])  # fmt: skip
 
 
 PATTERNS = {

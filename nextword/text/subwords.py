@@ -190,6 +190,18 @@ def byte_characters() -> list[str]:
     return [chr(byte) if byte in seen else chr(next(hidden)) for byte in range(256)]
 
 
+def _splitter(pattern: Pattern) -> Any:
+    """Return the library's object that splits a text and writes bytes as characters."""
+    from tokenizers import Regex, pre_tokenizers
+
+    if pattern.regex is None:
+        return pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    return pre_tokenizers.Sequence([
+        pre_tokenizers.Split(Regex(pattern.regex), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+    ])  # fmt: skip
+
+
 def _build(model: dict[str, Any], pattern: Pattern) -> Any:
     from tokenizers import Tokenizer, models
 
@@ -199,7 +211,7 @@ def _build(model: dict[str, Any], pattern: Pattern) -> Any:
     else:
         made = models.Unigram(vocab=[tuple(pair) for pair in model["vocab"]])
     tokenizer = Tokenizer(made)
-    tokenizer.pre_tokenizer = pattern.splitter()
+    tokenizer.pre_tokenizer = _splitter(pattern)
     return tokenizer
 
 
@@ -211,7 +223,7 @@ def _learn(settings: TextSettings, texts: list[str], size: int) -> dict[str, Any
     kinds = {"bpe": (models.BPE, trainers.BpeTrainer), "unigram": (models.Unigram, trainers.UnigramTrainer)}
     make, train = kinds[name]
     tokenizer = Tokenizer(make())
-    tokenizer.pre_tokenizer = PATTERNS[settings.pattern].splitter()
+    tokenizer.pre_tokenizer = _splitter(PATTERNS[settings.pattern])
     trainer = train(
         vocab_size=size, initial_alphabet=byte_characters(), special_tokens=[], show_progress=False
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from nextword.blocks import auxiliary
+from nextword.blocks import losses
 from nextword.blocks.cache import Reading
 from nextword.blocks.experts import Experts, ExpertSettings, Switch, balance
 from nextword.blocks.shape import Shape
@@ -86,10 +86,10 @@ def test_balance_is_one_if_even_and_the_number_of_experts_if_one_does_everything
 
 def test_the_router_of_a_switch_learns_and_its_loss_has_a_name():
     part = made(Switch, balance=0.01)
-    with auxiliary.collecting() as found:
+    with losses.collecting() as found:
         part(torch.randn(2, 5, D)).square().sum().backward()
     assert list(found) == ["balance"]
     assert part.router.weight.grad.abs().sum() > 0
-    with auxiliary.collecting() as nothing:
+    with losses.collecting() as nothing:
         made(Switch, balance=0.0)(torch.randn(2, 5, D))
     assert nothing == {}

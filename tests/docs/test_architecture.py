@@ -1,7 +1,9 @@
-"""``docs/architecture.md`` and its picture show the tree as it is."""
+"""``docs/architecture.md`` and its picture show the tree as it is; a command can be followed."""
 
 import re
+import runpy
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -36,3 +38,14 @@ def test_the_picture_has_the_order_of_the_layers():
     order = [name.strip(" ()") for line in layers for name in line.split("|")]
     drawn = re.findall(r'font-weight="600"[^>]*>(\w+)<', (ROOT / "docs" / "layers.svg").read_text())
     assert drawn == [name for name in order if name in folders()]
+
+
+def test_following_a_training_run_takes_few_files_and_changes_of_folder(tmp_path):
+    benchmark = runpy.run_path(str(ROOT / "benchmarks" / "architecture.py"))
+    (tmp_path / "text.txt").write_text((ROOT / "README.md").read_text() * 20)
+    files = benchmark["walk"](ROOT, benchmark["WALKS"]["train lstm"], tmp_path)
+    folders = [str(Path(file).parent) for file in files]
+    story = [file for file in files if file.split("/")[0] in benchmark["STORY"]]
+    assert len(files) <= 75, files
+    assert sum(one != other for one, other in pairwise(folders)) <= 35, files
+    assert len(story) <= 30, story

@@ -11,7 +11,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from nextword.blocks import auxiliary
+from nextword.blocks import losses
 from nextword.models.counts import count
 from nextword.models.encoder_decoder import EncoderDecoder, EncoderDecoderSettings
 from nextword.models.encoder_decoder import count as count_both
@@ -173,7 +173,7 @@ def test_every_weight_learns_within_two_updates_and_is_saved_once(name):
     network.prepare(torch.arange(V).float())
     rule, moved = torch.optim.SGD(network.parameters(), 0.1), set()
     for _ in range(3):
-        with auxiliary.collecting() as found:
+        with losses.collecting() as found:
             features, _ = network.read(words_BT[:, :-1], network.start(4))
         loss = network.head.loss(features.flatten(0, 1), words_BT[:, 1:].flatten()) / 40
         rule.zero_grad()
@@ -198,7 +198,7 @@ def test_one_batch_is_learned_by_heart(name):
     network.prepare(torch.ones(V))
     rule, nats = torch.optim.Adam(network.parameters(), 1e-2), 9.0
     for _ in range(300):
-        with auxiliary.collecting() as found:
+        with losses.collecting() as found:
             features, _ = network.read(words_BT[:, :-1], network.start(2))
         loss = network.head.loss(features.flatten(0, 1), words_BT[:, 1:].flatten()) / 16
         rule.zero_grad()

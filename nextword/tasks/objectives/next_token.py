@@ -13,7 +13,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from nextword.blocks import auxiliary
+from nextword.blocks import losses
 from nextword.blocks.states import State, detach
 from nextword.core.task import Loss
 from nextword.data.batches.batch import NOT_COUNTED, Batch
@@ -63,10 +63,10 @@ class NextTokenLoss:
         state = network.start(len(inputs_BT)) if before is None else before
         state = state if self.counts or not is_recurrent(network) else detach(state)
         with precision.products_in(self.dtype, inputs_BT.device)():
-            with auxiliary.collecting() as found:
+            with losses.collecting() as found:
                 features_BTD, after = self.reader.read(network, inputs_BT, piece.resets_BT, state)
             loss = cross_entropy(network, features_BTD, targets_BT, self.smoothing)
-        total, parts = auxiliary.joined(loss, found, piece.tokens)
+        total, parts = losses.joined(loss, found, piece.tokens)
         return Loss(total, parts), detach(after) if is_recurrent(network) else None
 
 
