@@ -73,6 +73,9 @@ class Heads(nn.Module):
     """
 
     roles: ClassVar[Roles] = {"out": Role.OUT}
+    adds_positions: ClassVar[bool] = True  # whether it has scores that positions are added to
+    looks_at_distance: ClassVar[bool] = False  # ... also those that depend on the query
+    weighs: ClassVar[bool] = True  # whether the slot "weighing" turns its scores to weights
     from_x: nn.Linear
     out: nn.Linear
 
@@ -141,6 +144,8 @@ class Attention(Heads):
     One matrix makes queries, keys and values.
     """
 
+    looks_at_distance = True
+
     def __init__(self, shape: Shape, position: NoPosition) -> None:
         super().__init__(shape)
         self.causal = shape.causal
@@ -182,7 +187,7 @@ class Attention(Heads):
         """Append keys and values to the cache, and attend to all of it."""
         state = KeysValues(reading.append(state.keys_BNSK, k_BNTK), reading.append(state.values_BNSK, v_BNTK))
         keys_BNSK, values_BNSK = (part[:, :, : reading.keys] for part in state)
-        mask, is_causal = self._mask(reading, skip)
+        mask, is_causal = self._mask(q_BNTK, reading, skip)
         return self.leave(self.weigh(q_BNTK[:, :, skip:], keys_BNSK, values_BNSK, mask, is_causal)), state
 
     def explain(self, x_BTD: Tensor, reading: Reading) -> tuple[Tensor, Tensor]:
@@ -190,7 +195,7 @@ class Attention(Heads):
         q_BNTK, k_BNTK, v_BNTK = self.project(x_BTD, reading.places)
         k_BNTK, v_BNTK = self.spread(k_BNTK), self.spread(v_BNTK)
         scores_BNTS = q_BNTK @ k_BNTK.transpose(-2, -1) * self.scale
-        bias, seen = self.position[0].bias(reading.places, reading.keys), seen_keys(self.causal, reading)
+        bias, seen = self._bias(q_BNTK, reading), seen_keys(self.causal, reading)
         scores_BNTS = scores_BNTS if bias is None else scores_BNTS + bias
         if self.weighing is not None:
             weights_BNTS = self.weighing(scores_BNTS, seen)
@@ -206,9 +211,16 @@ class Attention(Heads):
         qk_BNTK = self.position[0].turn(self.norm(qk_BTNK), places).transpose(1, 2)
         return qk_BNTK[:, : self.heads], qk_BNTK[:, self.heads :], v_BTNK.transpose(1, 2)
 
-    def _mask(self, reading: Reading, skip: int) -> tuple[Tensor | None, bool]:
+    def _bias(self, q_BNTK: Tensor, reading: Reading) -> Tensor | None:
+        """Return what positions add to the scores, by themselves or by the queries."""
+        position = self.position[0]
+        bias = position.bias(reading.places, reading.keys)
+        looked = position.looked(q_BNTK, reading.places, reading.keys)
+        return bias if looked is None else looked
+
+    def _mask(self, q_BNTK: Tensor, reading: Reading, skip: int) -> tuple[Tensor | None, bool]:
         """Return what is added to the scores or which keys are seen, and whether the mask is causal."""
-        bias = self.position[0].bias(reading.places, reading.keys)
+        bias = self._bias(q_BNTK, reading)
         if bias is not None:
             seen = seen_keys(self.causal, reading)
             return (bias if seen is None else bias.masked_fill(~seen, -torch.inf))[..., skip:, :], False
@@ -229,10 +241,9 @@ def matrices(shape: Shape, load: Load) -> Cost:
     inner, bias = shape.heads * shape.head_size, shape.biased_attention
     into = linear(shape.width, inner + 2 * shape.kv_heads * shape.head_size, load.tokens, bias)
     out = linear(inner, shape.width, load.tokens, bias)
-    own: Cost = find("qk_norm", shape.qk_norm).cost(shape) + find("position", shape.position).layer_cost(
-        shape
-    )
-    return into + out + own
+    position: Cost = find("position", shape.position).layer_cost(shape, load.tokens)
+    own: Cost = find("qk_norm", shape.qk_norm).cost(shape)
+    return into + out + own + position
 
 
 def pairs(shape: Shape, load: Load) -> int:

@@ -111,7 +111,7 @@ class Differential(Heads):
         inner, bias = shape.heads * shape.head_size, shape.biased_attention
         into = linear(shape.width, 3 * inner, load.tokens, bias)
         out = linear(inner, shape.width, load.tokens, bias)
-        position: Cost = find("position", shape.position).layer_cost(shape)
+        position: Cost = find("position", shape.position).layer_cost(shape, load.tokens)
         own = weights(6 * shape.head_size) + position
         return into + out + own + Cost(0, pairs(shape, load) * 3 // 2)
 
@@ -133,6 +133,7 @@ class Latent(Heads):
     """
 
     options: ClassVar[type[Settings]] = LatentSettings
+    adds_positions = False  # it has a rotary key of its own
     roles: ClassVar[Roles] = {"out": Role.OUT, "gain_C": Role.NORM}
 
     def __init__(self, shape: Shape, position: NoPosition) -> None:

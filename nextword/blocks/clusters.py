@@ -72,13 +72,20 @@ class ClusterEmbedding(nn.Module):
         self.sizes = [count for count, _ in sizes]
         self.vectors, self.projects = nn.ParameterList(), nn.ParameterList()
         for count, narrow in sizes:
-            std = STD if narrow == width else narrow**-0.25
-            self.vectors.append(nn.Parameter(torch.empty(count, narrow).normal_(std=std)))
+            self.vectors.append(nn.Parameter(torch.empty(count, narrow)))
             if narrow != width:
-                project_MD = torch.empty(narrow, width).normal_(std=narrow**-0.25 * STD)
-                self.projects.append(nn.Parameter(project_MD))
+                self.projects.append(nn.Parameter(torch.empty(narrow, width)))
+        self.draw(STD)
         self.register_buffer("rank_V", torch.arange(self.vocab_size))
         self.register_buffer("order_V", torch.arange(self.vocab_size))
+
+    def draw(self, std: float) -> None:
+        """Draw all so that the elements of a token's vector have this standard deviation."""
+        for project_MD, vectors_NM in self.clusters():
+            factor = vectors_NM.shape[1] ** -0.25
+            nn.init.normal_(vectors_NM, std=std if project_MD is None else factor)
+            if project_MD is not None:
+                nn.init.normal_(project_MD, std=factor * std)
 
     def prepare(self, counts_V: Tensor, forbidden: tuple[int, ...] = ()) -> None:
         """Order the tokens by frequency."""

@@ -93,6 +93,8 @@ class LightConvolution(nn.Module):
     """The weights of the places are learned, one set for each head."""
 
     roles: ClassVar[Roles] = {"out": Role.OUT, "taps_NJ": Role.POSITION, "bias_C": Role.BIAS}
+    adds_positions: ClassVar[bool] = False
+    weighs: ClassVar[bool] = False
     options: ClassVar[type[Settings]] = ConvolutionSettings
 
     def __init__(self, shape: Shape, position: NoPosition) -> None:

@@ -48,7 +48,11 @@ class Embedding(nn.Module):
 
     def reset(self) -> None:
         """Draw new random vectors."""
-        nn.init.normal_(self.weight_VE, std=self.std)
+        self.draw(self.std)
+
+    def draw(self, std: float) -> None:
+        """Draw new random vectors with this standard deviation."""
+        nn.init.normal_(self.weight_VE, std=std)
 
     def tie(self, kind: Any, vocab_size: int, forbidden: tuple[int, ...], more: Mapping[str, Any]) -> Any:
         """Make a head that shares these vectors."""
@@ -90,8 +94,15 @@ class Factorized(nn.Module):
     ) -> None:
         super().__init__()
         size = (settings or FactorSettings()).size
-        self.weight_VE = nn.Parameter(torch.empty(vocab_size + extra, size).normal_(std=size**-0.25))
-        self.project_MD = nn.Parameter(torch.empty(size, width).normal_(std=size**-0.25 * STD))
+        self.weight_VE = nn.Parameter(torch.empty(vocab_size + extra, size))
+        self.project_MD = nn.Parameter(torch.empty(size, width))
+        self.draw(STD)
+
+    def draw(self, std: float) -> None:
+        """Draw both factors so that the elements of their product have this standard deviation."""
+        factor = self.weight_VE.shape[1] ** -0.25
+        nn.init.normal_(self.weight_VE, std=factor)
+        nn.init.normal_(self.project_MD, std=factor * std)
 
     def forward(self, ids_BT: Tensor) -> Tensor:
         """Look up, then widen."""

@@ -39,6 +39,9 @@ class ExpertSettings(Settings):
         le=1024,
         description="in training, room for this many times its share of tokens; 0: for all",
     )
+    shared: int = Field(
+        0, ge=0, le=1024, description="experts that every token uses beside those of the router"
+    )
     group: int = Field(1024, ge=1, le=2**20, description="tokens that share the room of an expert")
     jitter: float = Field(0.0, ge=0, lt=1, description="in training, the router's input is scaled at random")
     balance: float = Field(
@@ -50,12 +53,19 @@ class ExpertSettings(Settings):
 
 
 class Experts(nn.Module):
-    """y = Σ of the two best experts' ReLU(x W₁) W₂, weighted by what the router gives each of them."""
+    """y = Σ of the two best experts' ReLU(x W₁) W₂, weighted by what the router gives each of them.
+
+    Shared experts (Dai et al. 2024, "DeepSeekMoE") are one part, as wide as all of them, that every token
+    uses.
+    """
 
     ratio: ClassVar[float] = 4.0
     used: ClassVar[int] = 2
     options: ClassVar[type[Settings]] = ExpertSettings
-    roles: ClassVar[Roles] = {"router": Role.GATE, "inner_EDF": Role.MATRIX, "out_EFD": Role.OUT}
+    roles: ClassVar[Roles] = {
+        "router": Role.GATE, "inner_EDF": Role.MATRIX, "out_EFD": Role.OUT,
+        "common_out": Role.OUT,
+    }  # fmt: skip
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -67,6 +77,9 @@ class Experts(nn.Module):
         std = shape.width**-0.5
         self.inner_EDF = nn.Parameter(torch.empty(count, shape.width, inner).normal_(std=std))
         self.out_EFD = nn.Parameter(torch.empty(count, inner, shape.width).normal_(std=inner**-0.5))
+        if self.settings.shared:
+            self.common = nn.Linear(shape.width, self.settings.shared * inner, bias=False)
+            self.common_out = nn.Linear(self.settings.shared * inner, shape.width, bias=False)
 
     @classmethod
     def inner_of(cls, shape: Shape) -> int:
@@ -84,6 +97,8 @@ class Experts(nn.Module):
             y_ND = self.with_capacity(x_ND, experts_NX, gates_NX, real_N)
         else:
             y_ND = self.for_all(x_ND, experts_NX, gates_NX)
+        if self.settings.shared:
+            y_ND = y_ND + self.common_out(torch.relu(self.common(x_ND)))
         return y_ND.view(x_BTD.shape)
 
     def route(self, x_ND: Tensor, real_N: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -163,10 +178,10 @@ class Experts(nn.Module):
         size = group_size(own, load.tokens)
         slots = -(-load.tokens // size) * own.count * capacity(own, size) if own.capacity else 0
         slots = slots or load.tokens * min(cls.used, own.count)
-        router = shape.width * own.count
+        router, shared = shape.width * own.count, 2 * own.shared * shape.width * inner
         return Cost(
-            router + 2 * own.count * shape.width * inner,
-            router * load.tokens + 2 * slots * shape.width * inner,
+            router + 2 * own.count * shape.width * inner + shared,
+            (router + shared) * load.tokens + 2 * slots * shape.width * inner,
         )
 
 

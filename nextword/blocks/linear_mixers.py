@@ -2,7 +2,7 @@
 
 S = a S + k vᵀ, o = S q: what was read is one matrix, however long it was. Chunks of a row are computed as
 attention is, and S carries from chunk to chunk; token by token it is the recurrence itself. RetNet (Sun et
-al. 2023), Mamba-2's form of a state space (Dao & Gu 2024), the delta rule with a gate (Yang et al. 2025).
+al. 2023), linear attention (Katharopoulos et al. 2020); Mamba-2 and gated DeltaNet: `blocks.state_space`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ class LinearMixer(nn.Module):
     """What they share: queries, keys, values, a decay for each head and token, a norm, a gate."""
 
     roles: ClassVar[Roles] = {"out": Role.OUT, "gain_V": Role.NORM}
+    adds_positions: ClassVar[bool] = False
+    weighs: ClassVar[bool] = False
     name: ClassVar[str] = "retnet"
     gated: ClassVar[bool] = True  # the output is gated by SiLU of the input
 
@@ -98,14 +100,7 @@ class LinearMixer(nn.Module):
         self, q: Tensor, k: Tensor, v: Tensor, decay_BNT: Tensor, share_BNT: Tensor, sum_BNKV: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Compute o = q S for all tokens of a chunk, and S after it."""
-        v = v * share_BNT[..., None]
-        since_BNT = decay_BNT.cumsum(dim=-1)
-        gaps_BNTS = (since_BNT[..., None] - since_BNT[..., None, :]).tril().exp().tril()
-        inside = ((q @ k.transpose(-2, -1)) * gaps_BNTS) @ v
-        before = (q * since_BNT.exp()[..., None]) @ sum_BNKV
-        left_BNT = (since_BNT[..., -1:] - since_BNT).exp()
-        sum_BNKV = sum_BNKV * since_BNT[..., -1, None, None].exp()
-        return inside + before, sum_BNKV + (k * left_BNT[..., None]).transpose(-2, -1) @ v
+        return chunk(q, k, v, decay_BNT, share_BNT, sum_BNKV)
 
     @classmethod
     def cost(cls, shape: Shape, load: Load) -> Cost:
@@ -157,75 +152,15 @@ class LinearAttention(LinearMixer):
         return none, torch.ones_like(none)
 
 
-class Mamba2(LinearMixer):
-    """The token sets its decay exp(-A Δ) and its share Δ: a state space with one number a head (Dao & Gu
-    2024).
-
-    Here without its short convolution.
-    """
-
-    name = "mamba2"
-    roles: ClassVar[Roles] = {"out": Role.OUT, "gain_V": Role.NORM, "rate_N": Role.SCALE}
-
-    def make_decay(self, shape: Shape) -> None:
-        """Make A and the matrix of Δ."""
-        self.rate_N = nn.Parameter(torch.linspace(1.0, 16.0, self.heads).log())
-        self.step = nn.Linear(shape.width, self.heads)
-        nn.init.normal_(self.step.weight, std=0.02)
-        nn.init.uniform_(self.step.bias, -4.6, -2.3)  # Δ between about 0.01 and 0.1 at first
-
-    def decays(self, x_BTD: Tensor) -> tuple[Tensor, Tensor]:
-        """Return -A Δ and Δ."""
-        step_BTN = F.softplus(self.step(x_BTD).float())
-        return -self.rate_N.exp() * step_BTN, step_BTN
-
-    @classmethod
-    def decay_cost(cls, shape: Shape, load: Load) -> Cost:
-        """Count A and the matrix of Δ."""
-        return linear(shape.width, shape.heads, load.tokens, bias=True) + weights(shape.heads)
-
-
-class GatedDelta(LinearMixer):
-    """S = e^g (S - β k (kᵀ S)) + β k vᵀ: what stood at k is replaced by v (Yang et al. 2025, "gated
-    DeltaNet").
-
-    Keys have length 1. A token after another: the rule has no form as short sums.
-    """
-
-    name = "delta"
-
-    def make_decay(self, shape: Shape) -> None:
-        """Make the matrix of g and β."""
-        self.rates = nn.Linear(shape.width, 2 * self.heads)
-        nn.init.normal_(self.rates.weight, std=0.02)
-        nn.init.zeros_(self.rates.bias)
-
-    def decays(self, x_BTD: Tensor) -> tuple[Tensor, Tensor]:
-        """Return g, at most 0, and β, between 0 and 1."""
-        g_BTN, beta_BTN = self.rates(x_BTD).float().chunk(2, dim=-1)
-        return -F.softplus(g_BTN - 4.0), torch.sigmoid(beta_BTN)
-
-    def prepared(self, q_BTNK: Tensor, k_BTNK: Tensor, reading: Reading) -> tuple[Tensor, Tensor]:
-        """Scale queries, and keys to length 1."""
-        return q_BTNK * self.size**-0.5, F.normalize(k_BTNK, dim=-1)
-
-    def chunk(
-        self, q: Tensor, k: Tensor, v: Tensor, decay_BNT: Tensor, share_BNT: Tensor, sum_BNKV: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Apply the rule token by token."""
-        found = []
-        for t in range(q.shape[2]):
-            key_BNK1, share_BN11 = k[:, :, t, :, None], share_BNT[:, :, t, None, None]
-            sum_BNKV = sum_BNKV * decay_BNT[:, :, t, None, None].exp()
-            old_BN1V = (key_BNK1 * sum_BNKV).sum(dim=2, keepdim=True)
-            sum_BNKV = sum_BNKV + key_BNK1 * (share_BN11 * (v[:, :, t, None] - old_BN1V))
-            found.append((q[:, :, t, :, None] * sum_BNKV).sum(dim=2))
-        return torch.stack(found, dim=2), sum_BNKV
-
-    @classmethod
-    def cost(cls, shape: Shape, load: Load) -> Cost:
-        """Count the matrices; the rule is element by element."""
-        inner, bias = shape.heads * shape.head_size, shape.biased_attention
-        into = linear(shape.width, 4 * inner, load.tokens, bias)
-        rates = linear(shape.width, 2 * shape.heads, load.tokens, bias=True)
-        return into + rates + linear(inner, shape.width, load.tokens, bias) + weights(shape.head_size)
+def chunk(
+    q: Tensor, k: Tensor, v: Tensor, decay_BNT: Tensor, share_BNT: Tensor, sum_BNKV: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Compute o = q S for all tokens of a chunk, and S after it; queries and keys may serve all heads."""
+    v = v * share_BNT[..., None]
+    since_BNT = decay_BNT.cumsum(dim=-1)
+    gaps_BNTS = (since_BNT[..., None] - since_BNT[..., None, :]).tril().exp().tril()
+    inside = ((q @ k.transpose(-2, -1)) * gaps_BNTS) @ v
+    before = (q * since_BNT.exp()[..., None]) @ sum_BNKV
+    left_BNT = (since_BNT[..., -1:] - since_BNT).exp()
+    sum_BNKV = sum_BNKV * since_BNT[..., -1, None, None].exp()
+    return inside + before, sum_BNKV + (k * left_BNT[..., None]).transpose(-2, -1) @ v

@@ -15,13 +15,18 @@ from torch import Tensor, nn
 
 from nextword.blocks.cost import Cost, weights
 from nextword.blocks.roles import Role, Roles
+from nextword.blocks.rotary import RotarySettings, frequencies
 from nextword.blocks.shape import Shape
+from nextword.core.settings import Settings
 
 Places = slice | Tensor  # of the tokens read: the same in all rows, or positions_BT
 
 
 class NoPosition(nn.Module):
     """No position: only the causal mask shows what came before. Also the default of every other part."""
+
+    biases: ClassVar[bool] = False  # whether something is added to the scores of attention
+    looks: ClassVar[bool] = False  # ... that depends on the query
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -32,7 +37,7 @@ class NoPosition(nn.Module):
         return Cost()
 
     @classmethod
-    def layer_cost(cls, shape: Shape) -> Cost:
+    def layer_cost(cls, shape: Shape, tokens: int = 0) -> Cost:
         """Count what one attention of its own adds."""
         return Cost()
 
@@ -55,6 +60,10 @@ class NoPosition(nn.Module):
 
     def bias(self, places: Places, keys: int) -> Tensor | None:
         """Return what to add to the scores: a shape that broadcasts to (B, N, T, S), for the first S keys."""
+        return None
+
+    def looked(self, q_BNTK: Tensor, places: Places, keys: int) -> Tensor | None:
+        """Return what else to add, from the queries themselves."""
         return None
 
 
@@ -98,12 +107,15 @@ class Rotary(NoPosition):
     the same up to the order of the rows of the query and key matrices.
     """
 
+    options: ClassVar[type[Settings]] = RotarySettings
     table_WJ2: Tensor
 
     def __init__(self, shape: Shape) -> None:
         super().__init__(shape)
-        angles_WJ = _angles(shape.context, shape.head_size // 2, shape.base)
-        turns_WJ2 = torch.stack([angles_WJ.cos(), angles_WJ.sin()], dim=-1)
+        own = shape.of(RotarySettings)
+        frequencies_J, sharper = frequencies(shape.head_size // 2, shape.base, shape.context, own)
+        angles_WJ = torch.arange(shape.context, dtype=torch.float64)[:, None] * frequencies_J
+        turns_WJ2 = torch.stack([angles_WJ.cos(), angles_WJ.sin()], dim=-1) * sharper
         self.register_buffer("table_WJ2", turns_WJ2.float(), persistent=False)
 
     def turn(self, x_BTNK: Tensor, places: Places) -> Tensor:
@@ -116,6 +128,7 @@ class Rotary(NoPosition):
 class ALiBi(NoPosition):
     """Scores fall with distance, in each head at its own slope 2^(-8h/N) (Press et al. 2022)."""
 
+    biases = True
     slopes_N11: Tensor
 
     def __init__(self, shape: Shape) -> None:

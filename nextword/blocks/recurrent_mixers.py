@@ -38,6 +38,8 @@ def refuse_both_sides(shape: Shape, name: str) -> None:
 class CellMixer(nn.Module):
     """A recurrent layer (slot "cell") and an output matrix."""
 
+    adds_positions: ClassVar[bool] = False
+    weighs: ClassVar[bool] = False
     cell: ClassVar[str] = "lstm"
     matrices: ClassVar[int] = 8  # of the cell, from width to width
     biases: ClassVar[int] = 4
@@ -93,6 +95,8 @@ class GatedScan(nn.Module):
     """What mixers share whose recurrence is c = f ∘ c + b, f and b from the inputs: computed as a scan."""
 
     roles: ClassVar[Roles] = {"out": Role.OUT}
+    adds_positions: ClassVar[bool] = False
+    weighs: ClassVar[bool] = False
     gates: ClassVar[int] = 3  # vectors that are computed from each input
     places: ClassVar[int] = 1  # inputs that they are computed from: this one and those before it
 

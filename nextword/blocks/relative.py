@@ -22,7 +22,7 @@ from nextword.core.settings import Settings
 
 
 class BucketSettings(Settings):
-    """Relative positions (t5, t5-layers)."""
+    """Relative positions (t5, t5-layers, t5-content, shaw)."""
 
     count: int = Field(32, ge=2, le=4096, description="buckets of distances; an even number if not causal")
     farthest: int = Field(128, ge=2, le=2**20, description="from this distance on, all share the last bucket")
@@ -45,6 +45,7 @@ class Buckets(NoPosition):
     Attention with another number of heads, as some parts have, gets a table of its own, shared likewise.
     """
 
+    biases = True
     roles: ClassVar[Roles] = {"table_NX": Role.POSITION}
     options: ClassVar[type[Settings]] = BucketSettings
     buckets_X: Tensor
@@ -90,13 +91,82 @@ class Buckets(NoPosition):
 class LayerBuckets(NoPosition):
     """A number for each head and bucket of distances, in every layer its own."""
 
+    biases = True
     options: ClassVar[type[Settings]] = BucketSettings
 
     @classmethod
-    def layer_cost(cls, shape: Shape) -> Cost:
+    def layer_cost(cls, shape: Shape, tokens: int = 0) -> Cost:
         """Count the table of a layer."""
         return Buckets.cost(shape)
 
     def of_layer(self, shape: Shape) -> NoPosition:
         """Return a new table."""
         return Buckets(shape)
+
+
+class ContentBuckets(LayerBuckets):
+    """q · a of the bucket, in every layer and head its own vectors a: what a distance means depends on the
+    token.
+
+    "t5_contextual" of Narang et al. 2021.
+    """
+
+    looks = True
+
+    @classmethod
+    def layer_cost(cls, shape: Shape, tokens: int = 0) -> Cost:
+        """Count a vector for each head and bucket."""
+        vectors = shape.of(BucketSettings).count * shape.head_size
+        return Cost(shape.heads * vectors, shape.heads * vectors * tokens)
+
+    def of_layer(self, shape: Shape) -> NoPosition:
+        """Return new vectors."""
+        return _Vectors(shape, shape.heads)
+
+
+class Shaw(ContentBuckets):
+    """q · a of the distance, cut at the farthest: the same vectors for all heads (Shaw et al. 2018).
+
+    Only keys have them: vectors for values, too, gained nothing in the paper. Distances share buckets as in
+    T5 where there are more of them than ``buckets.count``.
+    """
+
+    @classmethod
+    def layer_cost(cls, shape: Shape, tokens: int = 0) -> Cost:
+        """Count a vector for each bucket."""
+        vectors = shape.of(BucketSettings).count * shape.head_size
+        return Cost(vectors, shape.heads * vectors * tokens)
+
+    def of_layer(self, shape: Shape) -> NoPosition:
+        """Return new vectors, which all heads share."""
+        return _Vectors(shape, 1)
+
+
+class _Vectors(NoPosition):
+    """What the attention of one layer uses."""
+
+    biases = True
+    roles: ClassVar[Roles] = {"table_NXK": Role.POSITION}
+    buckets_X: Tensor
+
+    def __init__(self, shape: Shape, heads: int) -> None:
+        super().__init__(shape)
+        settings, self.context, self.scale = shape.of(BucketSettings), shape.context, shape.head_size**-0.5
+        empty = torch.empty(heads, settings.count, shape.head_size)
+        self.table_NXK = nn.Parameter(empty.normal_(std=shape.head_size**-0.5))
+        reach = torch.arange(-shape.context, shape.context + 1)
+        self.register_buffer("buckets_X", bucket(reach, settings, shape.causal), persistent=False)
+
+    def looked(self, q_BNTK: Tensor, places: Places, keys: int) -> Tensor | None:
+        """Return the products of every query with the vectors of its distances."""
+        scores_BNTX = q_BNTK @ self.table_NXK.transpose(-2, -1) * self.scale
+        S = torch.arange(keys, device=self.buckets_X.device)
+        if isinstance(places, slice):
+            queries = torch.arange(places.start, places.stop, device=S.device)
+            found_BNTS = self.buckets_X[S - queries[:, None] + self.context].expand(
+                *q_BNTK.shape[:2], -1, -1
+            )
+        else:
+            found_BTS = self.buckets_X[S - places.to(S.device)[..., None] + self.context]
+            found_BNTS = found_BTS[:, None].expand(-1, q_BNTK.shape[1], -1, -1)
+        return scores_BNTX.gather(-1, found_BNTS)

@@ -54,6 +54,7 @@ class Shape:
     cross_heads: int = 0  # of attention to a source; 0: as many as the others
     cross_size: int = 0  # features of such a head; 0: as the others
     source_width: int = 0  # of the features that cross-attention attends to; 0: as wide as the stream
+    readers: int = 0  # layers of the decoder that reads this encoder
     index: int = 0
     different: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     options: tuple[Settings, ...] = ()

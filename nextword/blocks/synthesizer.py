@@ -35,6 +35,7 @@ class Synthesizer(Heads):
     """softmax(scores + mask) V: the scores come from the class; a length past the context is not possible."""
 
     options: ClassVar[type[Settings]] = SynthesizerSettings
+    weighs = False
     looks: ClassVar[bool] = False  # whether a token computes its own scores (dense)
     plus: ClassVar[bool] = False  # whether products of queries and keys are added
     mixes: ClassVar[bool] = False  # ... with a learned weight
@@ -76,7 +77,7 @@ class Synthesizer(Heads):
         into = linear(shape.width, sum(cls.projected(shape)) * shape.head_size, load.tokens, bias)
         out = linear(inner, shape.width, load.tokens, bias)
         pairs = load.tokens * load.length * inner
-        own = find("position", shape.position).layer_cost(shape) + weights(1 if cls.mixes else 0)
+        own = find("position", shape.position).layer_cost(shape, load.tokens) + weights(1 if cls.mixes else 0)
         return into + out + own + Cost(0, pairs * (2 if cls.plus else 1)) + cls.scores_cost(shape, load)
 
     @classmethod

@@ -7,11 +7,12 @@ hyperparameters" [MAUSAM "Transformers (2017) Made Many Changes at Once!"].
 from __future__ import annotations
 
 import math
+from typing import Any, cast
 
 import torch
 from torch import nn
 
-from nextword.blocks.attention import Heads
+from nextword.blocks.attention import Attention, Heads
 from nextword.blocks.roles import Role, linears, roles_of
 
 
@@ -72,16 +73,55 @@ def fixup(network: nn.Module) -> None:
         _no_bias(linear)
 
 
+def deepnorm(network: nn.Module) -> None:
+    """Give all matrices Xavier's variance, those of values, outputs and feed-forward parts β² of it.
+
+    Wang et al. 2022; β is that of ``norm_place = "deepnorm"``.
+    """
+    for stack in _stacks(network):
+        found = (getattr(part, "beta", None) for part in stack.modules())
+        beta = next((each for each in found if isinstance(each, float)), 1.0)
+        for linear, _ in linears(stack):
+            nn.init.xavier_normal_(linear.weight, gain=beta)
+            _no_bias(linear)
+        for part in stack.modules():
+            if isinstance(part, Attention):
+                sizes = [count * part.head_size for count in (part.heads, part.kv_heads, part.kv_heads)]
+                _xavier(part.from_x, sizes, (1.0, 1.0, beta))
+            elif isinstance(part, Heads) and hasattr(part, "from_source"):
+                _xavier(part.from_x, [part.from_x.out_features], (1.0,))
+                size = part.kv_heads * part.head_size
+                _xavier(cast(nn.Linear, part.from_source), [size, size], (1.0, beta))
+
+
+def _xavier(linear: nn.Linear, sizes: list[int], gains: tuple[float, ...]) -> None:
+    """Draw matrices that are stored as one."""
+    for rows, gain in zip(torch.split(linear.weight.detach(), sizes), gains, strict=True):
+        nn.init.xavier_normal_(rows, gain=gain)
+
+
 def _embeddings(network: nn.Module, std: float) -> None:
-    """Draw the tokens' vectors with this standard deviation."""
+    """Draw the tokens' vectors with this standard deviation, also where they are products."""
+    drawn = set()
+    for part in network.modules():
+        if hasattr(part, "draw"):
+            cast(Any, part).draw(std)
+            drawn |= {id(weight) for weight in part.parameters()}
     for name, role in roles_of(network).items():
-        if role == Role.EMBEDDING:
+        if role == Role.EMBEDDING and id(network.get_parameter(name)) not in drawn:
             nn.init.normal_(network.get_parameter(name), std=std)
 
 
 def _of_stack(network: nn.Module) -> list[tuple[nn.Linear, Role]]:
     """Return the matrices of the layers; gates keep their own initial weights."""
-    return [(linear, role) for linear, role in linears(network.get_submodule("stack")) if role != Role.GATE]
+    found = [each for stack in _stacks(network) for each in linears(stack)]
+    return [(linear, role) for linear, role in found if role != Role.GATE]
+
+
+def _stacks(network: nn.Module) -> list[nn.Module]:
+    """Return the layers; in an encoder-decoder those of both."""
+    names = ("source_stack", "stack")
+    return [cast(nn.Module, getattr(network, name)) for name in names if hasattr(network, name)]
 
 
 def _no_bias(linear: nn.Linear) -> None:

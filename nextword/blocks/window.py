@@ -42,6 +42,7 @@ class WindowAttention(Attention):
     """Self-attention in a window that moves with the token."""
 
     options: ClassVar[type[Settings]] = WindowedSettings
+    looks_at_distance = False
 
     def __init__(self, shape: Shape, position: NoPosition) -> None:
         super().__init__(shape, position)

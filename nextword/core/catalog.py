@@ -220,6 +220,8 @@ SLOTS: dict[str, dict[str, str]] = {
         "alibi": "nextword.blocks.positions:ALiBi",
         "t5": "nextword.blocks.relative:Buckets",
         "t5-layers": "nextword.blocks.relative:LayerBuckets",
+        "t5-content": "nextword.blocks.relative:ContentBuckets",
+        "shaw": "nextword.blocks.relative:Shaw",
     },
     "norm": {
         "layernorm": "nextword.blocks.norms:LayerNorm",
@@ -288,8 +290,8 @@ SLOTS: dict[str, dict[str, str]] = {
         "value-residual": "nextword.blocks.attentions:ValueResidual",
         "linear": "nextword.blocks.linear_mixers:LinearAttention",
         "retnet": "nextword.blocks.linear_mixers:RetNet",
-        "mamba2": "nextword.blocks.linear_mixers:Mamba2",
-        "delta": "nextword.blocks.linear_mixers:GatedDelta",
+        "mamba2": "nextword.blocks.state_space:Mamba2",
+        "delta": "nextword.blocks.state_space:GatedDelta",
         "lstm": "nextword.blocks.recurrent_mixers:LSTMMixer",
         "gru": "nextword.blocks.recurrent_mixers:GRUMixer",
         "mingru": "nextword.blocks.recurrent_mixers:MinGRUMixer",
@@ -319,6 +321,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "gru": "nextword.blocks.joins:GRUGate",
         "universal": "nextword.blocks.joins:UniversalGate",
         "hyper": "nextword.blocks.hyper:HyperConnections",
+        "hyper-dynamic": "nextword.blocks.hyper:DynamicHyperConnections",
     },
     "block": {
         "serial": "nextword.blocks.block:Block",
@@ -345,6 +348,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "gpt2": "nextword.blocks.weights:gpt2",
         "t5": "nextword.blocks.weights:t5",
         "fixup": "nextword.blocks.weights:fixup",
+        "deepnorm": "nextword.blocks.weights:deepnorm",
     },
     # Rules for an update: functions (network, settings) -> a list of `training.optimizers.Rule`.
     "optimizer": {

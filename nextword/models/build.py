@@ -43,6 +43,7 @@ def shape_of(settings: Any) -> Shape:
     _check_position(settings, head_size)
     _check_joins(settings)
     _check_order(settings)
+    _check_mixers(settings)
     return Shape(
         width=settings.hidden,
         layers=settings.layers,
@@ -121,6 +122,28 @@ def _check_order(settings: Any) -> None:
     if not settings.reads_source and any("X" in order for order in orders):
         raise ConfigError(
             "'model.order' has an X, attention to a source, but this model reads none; leave the X out"
+        )
+
+
+def _check_mixers(settings: Any) -> None:
+    """Refuse what no layer would use: positions or weights of scores, where no mixer has scores."""
+    names = {settings.parts_at(index).get("mixer", settings.mixer) for index in range(settings.layers)}
+    mixers = [find("mixer", name) for name in names]
+    position, shown = find("position", settings.position), f"'model.mixer' is '{settings.mixer}'"
+    if position.biases and not any(getattr(mixer, "adds_positions", True) for mixer in mixers):
+        raise ConfigError(
+            f"'model.position' is '{settings.position}', which is added to scores of attention, but {shown}, "
+            "which has none to add it to; set 'model.position' to 'none' or 'rope'"
+        )
+    if position.looks and not any(getattr(mixer, "looks_at_distance", True) for mixer in mixers):
+        raise ConfigError(
+            f"'model.position' is '{settings.position}', which needs plain attention, but {shown}; set "
+            "'model.position' to 't5-layers', or 'model.mixer' to 'attention'"
+        )
+    if settings.weighing != "softmax" and not any(getattr(mixer, "weighs", True) for mixer in mixers):
+        raise ConfigError(
+            f"'model.weighing' is '{settings.weighing}', which needs scores of attention, but {shown}; leave "
+            "'model.weighing' out, or set 'model.mixer' to 'attention'"
         )
 
 

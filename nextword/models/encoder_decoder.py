@@ -49,7 +49,8 @@ class EncoderDecoderSettings(Settings):
     def shapes(self) -> tuple[Shape, Shape]:
         """Return the sizes of encoder and decoder."""
         encoder, decoder = shape_of(self.encoder), shape_of(self.decoder)
-        return replace(encoder, causal=False), replace(decoder, source_width=encoder.width)
+        read = replace(encoder, causal=False, readers=decoder.layers)
+        return read, replace(decoder, source_width=encoder.width)
 
 
 class EncoderDecoder(nn.Module):

@@ -19,6 +19,8 @@ from nextword.blocks.experts import ExpertSettings
 from nextword.blocks.funnel import FunnelSettings
 from nextword.blocks.memory import MemorySettings
 from nextword.blocks.relative import BucketSettings
+from nextword.blocks.rotary import RotarySettings
+from nextword.blocks.state_space import StateSpaceSettings
 from nextword.blocks.synthesizer import SynthesizerSettings
 from nextword.blocks.universal import RecurrenceSettings
 from nextword.blocks.window import WindowedSettings
@@ -80,7 +82,8 @@ class PartSettings(ComposedSettings):
     attention_bias: Literal["same", "yes", "no"] = Field(
         "same", description="biases in the matrices of attention; same: as bias"
     )
-    buckets: BucketSettings = Field(BucketSettings(), description="positions t5 and t5-layers")
+    rotary: RotarySettings = Field(RotarySettings(), description="the position rope")
+    buckets: BucketSettings = Field(BucketSettings(), description="relative positions")
     convolution: ConvolutionSettings = Field(
         ConvolutionSettings(), description="mixers lightconv, dynamicconv"
     )
@@ -91,6 +94,9 @@ class PartSettings(ComposedSettings):
     memory: MemorySettings = Field(MemorySettings(), description="the feed-forward part memory")
     windowed: WindowedSettings = Field(WindowedSettings(), description="the mixer window")
     latent: LatentSettings = Field(LatentSettings(), description="the mixer latent")
+    state_space: StateSpaceSettings = Field(
+        StateSpaceSettings(), description="the mixers mamba2 and delta"
+    )
     funnel: FunnelSettings = Field(FunnelSettings(), description="the stacks funnel and hourglass")
     recurrence: RecurrenceSettings = Field(RecurrenceSettings(), description="the stack universal")
 

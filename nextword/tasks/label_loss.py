@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from nextword.blocks import losses
 from nextword.core.family import NetworkFamily
 from nextword.core.task import Loss
 from nextword.data.batches.batch import NOT_COUNTED
@@ -64,10 +65,12 @@ class LabelLoss:
     def __call__(self, network: ClassifierNetwork, piece: LabelledRows, before: Any) -> tuple[Loss, None]:
         """Return the loss of a batch."""
         device = device_of(network)
-        with precision.products_in(precision.dtype_of(self.precision), device)():
+        products = precision.products_in(precision.dtype_of(self.precision), device)
+        with products(), losses.collecting() as found:
             logits_BK = network(to_tensors(piece, device))
         labels = torch.from_numpy(piece.labels).to(device)
-        return Loss(self.nats(logits_BK.float(), labels)), None
+        total, parts = losses.joined(self.nats(logits_BK.float(), labels), found, piece.tokens)
+        return Loss(total, parts), None
 
     def nats(self, logits_BK: Tensor, labels: Tensor) -> Tensor:
         """Return the sum of -log p over the labels that count."""

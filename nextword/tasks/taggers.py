@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nextword.blocks import crf
+from nextword.blocks import crf, losses
 from nextword.blocks.crf import Chain
 from nextword.core.family import NetworkFamily
 from nextword.core.task import (
@@ -88,9 +88,11 @@ class TagLoss:
         words = to_tensors(piece, device)
         assert piece.tags_BT is not None
         tags_BT = torch.from_numpy(piece.tags_BT).to(device)
-        with precision.products_in(precision.dtype_of(self.precision), device)():
+        products = precision.products_in(precision.dtype_of(self.precision), device)
+        with products(), losses.collecting() as found:
             loss = network.loss(words, tags_BT, None if self.own is None else self._fed)
-        return Loss(loss), None
+        total, parts = losses.joined(loss, found, piece.tokens)
+        return Loss(total, parts), None
 
     def _fed(self, true_B: Tensor, scores_BK: Tensor) -> Tensor:
         """Choose what is read after a word: its true tag, or the network's own."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import torch
 
+from nextword.blocks import losses
 from nextword.core.contracts import Source
 from nextword.core.errors import ConfigError
 from nextword.core.events import Event, Note, Progress, Stage
@@ -86,7 +87,8 @@ class TranslationLoss:
         device = device_of(network)
         arrays = (piece.source_BS, piece.source_lengths_B, piece.inputs_BT, piece.targets_BT)
         source_BS, lengths_B, inputs_BT, targets_BT = (torch.from_numpy(a).to(device) for a in arrays)
-        with precision.products_in(precision.dtype_of(self.settings.precision), device)():
+        products = precision.products_in(precision.dtype_of(self.settings.precision), device)
+        with products(), losses.collecting() as found:
             state = network.start(len(inputs_BT), Source(source_BS, lengths_B))
             features_BTD, _ = self._reader(network).read(network, inputs_BT, None, state)
             is_counted_BT = targets_BT != NOT_COUNTED
@@ -94,7 +96,8 @@ class TranslationLoss:
             loss = head.loss(
                 features_BTD[is_counted_BT], targets_BT[is_counted_BT], self.settings.smoothing
             )
-        return Loss(loss), None
+        total, parts = losses.joined(loss, found, piece.tokens)
+        return Loss(total, parts), None
 
     def _reader(self, network: Any) -> Any:
         """Return what reads the targets: as they are, or mixed with what the model writes itself."""

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
 from nextword.blocks.attention import Attention
 from nextword.blocks.cache import Reading
-from nextword.blocks.linear_mixers import GatedDelta, RetNet
-from nextword.blocks.positions import NoPosition
+from nextword.blocks.hyper import DynamicHyperConnections, HyperConnections
+from nextword.blocks.linear_mixers import RetNet
+from nextword.blocks.places import deep
+from nextword.blocks.positions import NoPosition, Rotary
+from nextword.blocks.rotary import RotarySettings
 from nextword.blocks.shape import Shape
+from nextword.blocks.state_space import GatedDelta
 from nextword.blocks.weighing import Sink, Softmax
 from nextword.blocks.window import WindowAttention, WindowedSettings
 from nextword.models.counts import count
@@ -23,8 +30,17 @@ MIXERS += ["lstm", "gru", "mingru", "minlstm", "sru", "qrnn"]
 CASES: dict[str, dict[str, Any]] = {name: {"mixer": name} for name in MIXERS}
 CASES |= {name: {"weighing": name} for name in ("softcap", "sink", "off-by-one", "talking-heads", "sigmoid")}
 CASES |= {name: {"norm_place": name} for name in ("sandwich", "output", "deepnorm")}
-CASES |= {"parallel": {"block": "parallel"}, "hyper": {"connections": "hyper"}}
+CASES |= {"parallel": {"block": "parallel"}}
+CASES |= {name: {"connections": name} for name in ("hyper", "hyper-dynamic")}
+CASES |= {name: {"position": name} for name in ("t5-content", "shaw")}
+CASES |= {
+    f"rope-{name}": {"rotary": {"scaling": name, "factor": 2.0}}
+    for name in ("linear", "ntk", "yarn", "llama3")
+}
+CASES["deepnorm"] |= {"init": "deepnorm"}
+CASES["shared-experts"] = {"ffn": "experts", "experts": {"count": 3, "shared": 2}}
 CASES["window"] |= {"windowed": {"width": 4}, "position": "t5"}
+UNCOUNTED = {"lstm", "gru"}  # torch's own layers, whose products are not counted one by one
 SHAPE = Shape(16, 1, 2, 2, 8, 32, 16, bias=False)
 
 
@@ -34,7 +50,13 @@ def test_word_by_word_as_at_once_and_as_many_weights_as_the_formula_says(name):
     values = {"layers": 2, "hidden": 16, "heads": 2, "context": 10, "init": "gpt2"} | CASES[name]
     settings = TransformerSettings(**values)
     network = TRANSFORMER.build(settings, V, False).eval()
-    assert sum(weight.numel() for weight in network.parameters()) == count(settings, V).weights
+    expected = count(settings, V, 2, 9)
+    assert sum(weight.numel() for weight in network.parameters()) == expected.weights
+    with FlopCounterMode(display=False) as counter, torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
+        features, _ = network.read(torch.zeros(2, 9, dtype=torch.int64), network.start(2))
+        network.head.log_probs(features.flatten(0, 1))
+    if name not in UNCOUNTED:
+        assert counter.get_total_flops() == 2 * expected.products
     ids_BT = torch.randint(3, V, (2, T))
     with torch.inference_mode():
         ragged, _ = network.read(ids_BT, network.start(2), torch.tensor([T, 7]))
@@ -44,6 +66,22 @@ def test_word_by_word_as_at_once_and_as_many_weights_as_the_formula_says(name):
             torch.testing.assert_close(one[0, 0], ragged[0, t], atol=1e-5, rtol=1e-4)
             if t < 7:
                 torch.testing.assert_close(one[1, 0], ragged[1, t], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nothing_ahead_is_seen_and_every_weight_learns(name):
+    torch.manual_seed(0)
+    values = {"layers": 2, "hidden": 16, "heads": 2, "context": 10, "init": "gpt2"} | CASES[name]
+    network, ids_BT = TRANSFORMER.build(TransformerSettings(**values), V, False), torch.randint(3, V, (2, 8))
+    features, _ = network.read(ids_BT, network.start(2))
+    changed_BT = ids_BT.clone()
+    changed_BT[:, 5] = 3 + (ids_BT[:, 5] - 2) % (V - 3)
+    others, _ = network.read(changed_BT, network.start(2))
+    torch.testing.assert_close(others[:, :5], features[:, :5], atol=1e-6, rtol=1e-5)
+    assert not torch.allclose(others[:, 5], features[:, 5])
+    network.head.loss(features[:, :-1].flatten(0, 1), ids_BT[:, 1:].flatten()).backward()
+    idle = [key for key, weight in network.named_parameters() if weight.grad is None or not weight.grad.any()]
+    assert not idle
 
 
 def reading(columns: int) -> Reading:
@@ -89,3 +127,41 @@ def test_the_delta_rule_recalls_exactly_what_was_written_at_a_key():
     torch.testing.assert_close(state, v)
     _, same = part.chunk(keys, keys, v + 1, none, none, state)  # nothing is written
     torch.testing.assert_close(same, v)
+
+
+def test_the_delta_rule_for_a_chunk_is_the_rule_token_by_token():
+    part = GatedDelta(SHAPE, NoPosition(SHAPE))
+    q, k, v = (torch.randn(1, 2, 9, 8) for _ in range(3))
+    decay, share, before = -torch.rand(1, 2, 9), torch.rand(1, 2, 9), torch.randn(1, 2, 8, 8)
+    found, after = part.chunk(q, k, v, decay, share, before)
+    for t in range(9):
+        before = before * decay[..., t, None, None].exp()
+        old = (k[:, :, t, :, None] * before).sum(dim=2)
+        before = before + k[:, :, t, :, None] * (share[..., t, None] * (v[:, :, t] - old))[:, :, None]
+        one = (q[:, :, t, :, None] * before).sum(dim=2)
+        torch.testing.assert_close(found[:, :, t], one, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(after, before, atol=1e-4, rtol=1e-4)
+
+
+def test_rotary_scores_see_distances_only_also_when_stretched():
+    for scaling in ("linear", "ntk", "yarn", "llama3"):
+        own = RotarySettings(scaling=scaling, factor=4.0)
+        part = Rotary(Shape(16, 1, 1, 1, 16, 32, 64, options=(own,)))
+        q, k = torch.randn(1, 1, 1, 16), torch.randn(1, 1, 1, 16)
+        near = (part.turn(q, slice(9, 10)) * part.turn(k, slice(4, 5))).sum()
+        far = (part.turn(q, slice(50, 51)) * part.turn(k, slice(45, 46))).sum()
+        torch.testing.assert_close(near, far, atol=1e-4, rtol=1e-4)
+
+
+def test_deepnorm_has_the_constants_of_its_paper():
+    layers = Shape(16, 12, 2, 2, 8, 32, 16)
+    assert deep(layers) == pytest.approx((2.2134, 0.3195), abs=1e-4)
+    assert deep(replace(layers, readers=12)) == pytest.approx((1.7609, 0.4002), abs=1e-4)
+    assert deep(replace(layers, source_width=16)) == pytest.approx((2.4495, 0.2887), abs=1e-4)
+
+
+def test_dynamic_shares_of_nothing_are_the_static_ones():
+    part, stream, y = DynamicHyperConnections(16, 16), torch.randn(1, 3, 64), torch.randn(1, 3, 16)
+    torch.nn.init.zeros_(part.scale_3)
+    torch.testing.assert_close(part.look(stream), HyperConnections.look(part, stream))
+    torch.testing.assert_close(part(stream, y), HyperConnections.forward(part, stream, y))
