@@ -4,8 +4,8 @@
     python benchmarks/tasks.py --only equal [--flair PYTHON] [--fasttext PYTHON] [--minutes 1]
 
 --flair: the Python of an environment of its own: ``pip install flair 'transformers<5' torch==2.13.0``.
---fasttext: one with ``pip install fasttext-wheel``. `tagging` is speed, `equal` quality after equal minutes;
-its cells are lines of the file --results, and those that are there are not run again.
+--fasttext: one with ``pip install fasttext-wheel``. `tagging` is speed, `equal` quality after equal CPU
+minutes; its cells are lines of the file --results, and those that are there are not run again.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ if __name__ == "__main__":
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--fasttext", default="")
     parser.add_argument("--minutes", type=float, default=1.0)
-    parser.add_argument("--share", type=float, default=1.0)
-    parser.add_argument("--data", default="SST-2,SMS,WNUT-17")
+    parser.add_argument("--data", default="SST-2,SMS,WNUT-17,EWT")
     parser.add_argument("--programs", default="auto,lstm,flair,fasttext,sklearn")
     parser.add_argument("--results", default="equal-minutes.jsonl")
     args = parser.parse_args()

@@ -1,7 +1,8 @@
-"""Other uses of the task translate, each with its measure, a baseline and minutes of training.
+"""Other uses of the task translate, each with its measure, a baseline and CPU minutes of training.
 
-python benchmarks/uses.py --data FOLDER [--minutes 3] [--only phones,answers] [--texts 500] prints a table.
-The folders of the data are those that `nextword data list` names; pairs and runs are written to --out.
+python benchmarks/uses.py --data FOLDER [--minutes 6] [--only phones,answers] [--texts 500] prints a table;
+what a model writes for some texts goes to standard error. The folders of the data are those that
+`nextword data list` names; pairs and runs are written to --out. `support/cpu_clock.py` counts the minutes.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import re
+import resource
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from nextword.evaluation.translation import measured
 WORDS = ("--tokenizer", "words", "--set", "text.joint=false")
 GRU = ("--model", "gru-torch")
 TASKS = (1, 2, 4, 6, 15, 16)  # of bAbI
+SHOWN = 8  # texts of a test set
 COMMON = 800  # utterances: a word in more of them tells little
 
 
@@ -31,13 +34,20 @@ def rows(path):
     return [line.rstrip("\n").split("\t")[:2] for line in open(path, encoding="utf-8")]
 
 
-def nextword(*arguments):
-    began = time.perf_counter()
-    command = [sys.executable, "-m", "nextword", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True)
+def nextword(*arguments, module="nextword", given=None):
+    """Run the program with one thread; return what it prints and its CPU seconds."""
+    here = str(Path(__file__).parent)
+    path = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-m", module, *map(str, arguments)], capture_output=True, text=True, input=given,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path}, check=False,
+    )  # fmt: skip
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         raise SystemExit(done.stderr.strip())
-    return done.stdout, time.perf_counter() - began
+    print(*done.stderr.strip().split("\n")[-8:], sep="\n", file=sys.stderr, flush=True)
+    return done.stdout, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
 def references_of(pairs):
@@ -56,11 +66,17 @@ def baseline(pairs, guess, measure):
 def trained(args, name, measure, files, *options):
     run = args.out / "runs" / name
     what = ["--task", "translate", "--set", f"data.measure={measure}", "--minutes", args.minutes]
-    _, seconds = nextword("train", *files, *what, "--out", run, "--overwrite", *options)
+    options = (*what, "--out", run, "--overwrite", *options)
+    _, seconds = nextword("train", *files, *options, module="support.cpu_clock")
     return run, seconds
 
 
 def evaluated(run, file):
+    shown = list(references_of(rows(file)).items())[:: max(1, len(rows(file)) // SHOWN)][:SHOWN]
+    given = "".join(f"{source}\n" for source, _ in shown)
+    written = nextword("predict", run, "-", "--decode", "greedy", given=given)[0].split("\n")
+    for (source, targets), text in zip(shown, written, strict=False):
+        print(f"{source[-200:]}\n  writes: {text}\n  given:  {targets[0]}", file=sys.stderr, flush=True)
     return json.loads(nextword("eval", run, file, "--set", "decode.decode=greedy", "--json")[0])
 
 
@@ -175,12 +191,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path("uses"))
-    parser.add_argument("--minutes", type=float, default=3.0)
+    parser.add_argument("--minutes", type=float, default=6.0)
     parser.add_argument("--texts", type=int, default=500, help="texts of a test set, at most")
     parser.add_argument("--only", default=",".join(USES))
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    print("| use | measure | trained | baseline | which is | minutes |\n" + "|---" * 6 + "|", flush=True)
+    print("| use | measure | trained | baseline | which is | CPU minutes |\n" + "|---" * 6 + "|", flush=True)
     for name in args.only.split(","):
         for *cells, seconds in USES[name](args):
             print("| " + " | ".join([*cells, f"{seconds / 60:.1f}"]) + " |", flush=True)

@@ -5,7 +5,7 @@
 As its trainer does: SGD from 0.1 on shuffled batches of 32, the rate is halved after four passes without a
 better result on the held-out sentences, and the best weights are kept. Nothing is pretrained: word vectors
 of size 100 are learned, and a tagger also reads characters. Files as in `peers.classic`; of a tagger the
-examples are [words, tags].
+examples are [words, tags], of spans or of single words.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class Learner:
             name: json.loads((folder / f"{name}.json").read_text()) for name in ("train", "dev", "test")
         }
         self.gold = [targets for _, targets in rows["dev"]]
+        self.has_spans = self.is_tagger and any("O" in targets for targets in self.gold)
         words, characters = Dictionary(add_unk=True), Dictionary(add_unk=True)
         targets = Dictionary(add_unk=False)
         self.sentences = {name: [self._sentence(each) for each in every] for name, every in rows.items()}
@@ -47,13 +48,15 @@ class Learner:
                 words.add_item(token.text)
                 for character in token.text:
                     characters.add_item(character)
-            for name in {tag[2:] for tag in target if tag != "O"} if self.is_tagger else [target]:
+            names = {tag[2:] for tag in target if tag != "O"} if self.has_spans else target
+            for name in sorted(set(names)) if self.is_tagger else [target]:
                 targets.add_item(name)
+        targets.span_labels = self.has_spans
         vectors = OneHotEmbeddings(words, embedding_length=100)
         if self.is_tagger:
             both = StackedEmbeddings([vectors, CharacterEmbeddings(characters)])
             self.model = SequenceTagger(
-                both, targets, "y", hidden_size=256, tag_format="BIO", reproject_embeddings=False
+                both, targets, "y", hidden_size=256, reproject_embeddings=False
             )
         else:
             document = DocumentRNNEmbeddings([vectors], hidden_size=256, bidirectional=True, rnn_type="LSTM")
@@ -63,7 +66,10 @@ class Learner:
     def _sentence(self, row: list) -> Sentence:
         given, target = row
         sentence = Sentence(given) if self.is_tagger else Sentence(given or ".", use_tokenizer=False)
-        if self.is_tagger:
+        if self.is_tagger and not self.has_spans:
+            for token, tag in zip(sentence, target, strict=True):
+                token.add_label("y", tag)
+        elif self.is_tagger:
             starts = [at for at, tag in enumerate(target) if tag.startswith("B-")]
             for start in starts:
                 stop = start + 1
@@ -90,6 +96,8 @@ class Learner:
         self.model.predict(made, mini_batch_size=64, label_name="found")
         if not self.is_tagger:
             return [each.get_label("found").value for each in made]
+        if not self.has_spans:
+            return [[token.get_label("found").value for token in each] for each in made]
         found = []
         for sentence in made:
             tags = ["O"] * len(sentence)
@@ -101,7 +109,7 @@ class Learner:
         return found
 
     def quality(self) -> float:
-        """Return the share that is right on the held-out sentences: of a tagger, among words with a span."""
+        """Return the share that is right on the held-out sentences: of spans, among words that have one."""
         found = self.predict("dev")
         if not self.is_tagger:
             return sum(a == b for a, b in zip(found, self.gold, strict=True)) / len(found)

@@ -1,9 +1,8 @@
 """Rows of `benchmarks/tasks.py`: quality after equal minutes on one thread, of ours and of the peers.
 
-Ours gets ``--minutes M`` of wall time for the whole command, the peers M minutes of CPU time after their
-imports. On a busy machine --share says which part of a processor is left, and ours gets M / share minutes;
-the CPU seconds that were used are in the table. A cell is a line of the file --results; cells that are there
-are not run again.
+Every program gets --minutes of CPU time after its imports, on one processor: for ours the clock is made to be
+CPU time. Who is done earlier stops earlier; the CPU seconds that were used are in the table. A cell is a line
+of the file --results; cells that are there are not run again.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -22,7 +20,11 @@ from support import texts
 
 Example = tuple[Any, Any]  # text and label, or words and tags
 Parts = dict[str, list[Example]]
-COLUMNS = ("SST-2, accuracy", "SMS, accuracy", "SMS, F1 of spam", "WNUT-17, span F1")
+COLUMNS = {
+    "SST-2, accuracy": ("SST-2", "accuracy"), "SMS, accuracy": ("SMS", "accuracy"),
+    "SMS, F1 of spam": ("SMS", "spam_f1"), "WNUT-17, span F1": ("WNUT-17", "span_f1"),
+    "UD EWT, accuracy": ("EWT", "accuracy"),
+}  # fmt: skip
 PROGRAMS = {
     "nextword, auto": "auto", "nextword, lstm": "lstm", "Flair": "flair", "fastText": "fasttext",
     "tf-idf + logistic regression": "sklearn",
@@ -31,6 +33,8 @@ PROGRAMS = {
 
 def run(args: argparse.Namespace) -> None:
     """Run the cells that are missing and print the table."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     path = Path(args.results)
     done = [json.loads(line) for line in path.read_text().split("\n") if line] if path.exists() else []
     cells = {(each["program"], each["data"]): each for each in done}
@@ -50,7 +54,8 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _data() -> dict[str, tuple[str, Parts]]:
-    sst, sms, wnut = (texts.corpus_folder(name) for name in ("sst2", "sms-spam", "wnut17"))
+    names = ("sst2", "sms-spam", "wnut17", "ud-english-ewt")
+    sst, sms, wnut, ewt = (texts.corpus_folder(name) for name in names)
     rows = [tuple(reversed(line.split("\t", 1))) for line in _lines(sms / "sms.tsv")]
     rest = [row for at, row in enumerate(rows, 1) if at % 5]
     return {
@@ -60,6 +65,8 @@ def _data() -> dict[str, tuple[str, Parts]]:
             "train": [row for at, row in enumerate(rest) if at % 8], "dev": rest[::8],
             "test": [row for at, row in enumerate(rows, 1) if not at % 5]}),
         "WNUT-17": ("tag", {name: _tagged(wnut / f"{name}.conll") for name in ("train", "dev", "test")}),
+        "EWT": ("tag", {name: _parts_of_speech(ewt / f"en_ewt-ud-{name}.conllu")
+                        for name in ("train", "dev", "test")}),
     }  # fmt: skip
 
 
@@ -73,6 +80,16 @@ def _tagged(path: Path) -> list[Example]:
     return [([word for word, _ in each], [tag for _, tag in each]) for each in rows if each]
 
 
+def _parts_of_speech(path: Path) -> list[Example]:
+    """Read words and UPOS of CoNLL-U, without the lines of multiword tokens and empty words."""
+    found = []
+    for block in path.read_text(encoding="utf-8").strip("\n").split("\n\n"):
+        rows = [line.split("\t") for line in block.split("\n") if not line.startswith("#")]
+        words = [row for row in rows if row[0].isdigit()]
+        found.append(([row[1] for row in words], [row[3] for row in words]))
+    return found
+
+
 def _cell(kind: str, task: str, parts: Parts, args: argparse.Namespace) -> dict[str, float]:
     """Train one program, and measure what it predicts."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -80,12 +97,11 @@ def _cell(kind: str, task: str, parts: Parts, args: argparse.Namespace) -> dict[
         for name, rows in parts.items():
             (folder / f"{name}.json").write_text(json.dumps(rows))
         if kind in ("auto", "lstm"):
-            found, cpu = _ours(kind, task, parts, folder, args.minutes / args.share)
+            found, cpu = _ours(kind, task, parts, folder, args.minutes)
         else:
             python = {"flair": args.flair, "fasttext": args.fasttext}.get(kind, sys.executable)
             module = ["peers.flair_minutes", task] if kind == "flair" else ["peers.classic", kind]
-            out = _run([python, "-m", *module, str(folder), str(60 * args.minutes)])
-            cpu = float(json.loads(out.strip().split("\n")[-1])["cpu"])
+            cpu = _spent([python, "-m", *module, str(folder), str(60 * args.minutes)])
             found = json.loads((folder / "found.json").read_text())
     return {"cpu": cpu} | _measured(task, found, [target for _, target in parts["test"]])
 
@@ -100,11 +116,7 @@ def _ours(kind: str, task: str, parts: Parts, folder: Path, minutes: float) -> t
         )  # fmt: skip
         (folder / f"{name}.{ending}").write_text("".join(lines), encoding="utf-8")
     program = [sys.executable, "-m", "nextword"]
-    words = ["train", f"train.{ending}", "--task", task, "--valid", f"dev.{ending}"]
-    model = ["--minutes", str(minutes), *(["--model", kind] if kind != "auto" else [])]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    _run([*program, *words, *model, "--out", "run"], folder)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = _spent([sys.executable, "-m", "peers.our_minutes", kind, task, str(folder), str(60 * minutes)])
     if task == "classify":
         (folder / "in.txt").write_text("".join(f"{text}\n" for text, _ in parts["test"]), encoding="utf-8")
         out = _run([*program, "predict", "run", "in.txt", "--json"], folder)
@@ -114,7 +126,12 @@ def _ours(kind: str, task: str, parts: Parts, folder: Path, minutes: float) -> t
         out = _run([*program, "predict", "run", "in.txt", "--pretokenized", "--json"], folder)
         lines = [json.loads(line) for line in out.strip().split("\n")]
         found = [[token["tag"] for token in each["tokens"]] for each in lines]
-    return found, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return found, cpu
+
+
+def _spent(command: list[str]) -> float:
+    """Run a program that prints its CPU seconds last."""
+    return float(json.loads(_run(command).strip().split("\n")[-1])["cpu"])
 
 
 def _run(command: list[str], folder: Path | None = None) -> str:
@@ -132,10 +149,12 @@ def _measured(task: str, found: list[Any], gold: list[Any]) -> dict[str, float]:
     from nextword.evaluation.tagging import Scores, TagCounts
 
     if task == "tag":
-        counts = TagCounts("bio")
+        has_spans = any(tag == "O" for each in gold for tag in each)
+        counts = TagCounts("bio" if has_spans else "none")
         for one, two in zip(gold, found, strict=True):
             counts.add(one, two)
-        return {"span_f1": float(counts.report().span_f1 or 0.0)}
+        report = counts.report()
+        return {"accuracy": report.accuracy} | ({"span_f1": report.span_f1 or 0.0} if has_spans else {})
     right = sum(one == two for one, two in zip(gold, found, strict=True)) / len(gold)
     spam = Scores.of(
         sum(one == two == "spam" for one, two in zip(gold, found, strict=True)),
@@ -145,13 +164,10 @@ def _measured(task: str, found: list[Any], gold: list[Any]) -> dict[str, float]:
 
 
 def _show(cells: dict[tuple[str, str], dict[str, Any]], minutes: float) -> None:
-    print(f"\nQuality after {minutes:g} minutes on one thread (CPU seconds used, in the order of the data)\n")
-    print(f"| program | {' | '.join(COLUMNS)} | CPU s |\n|{'---|' * (len(COLUMNS) + 2)}")
+    print(f"\nQuality after {minutes:g} CPU minutes on one thread (CPU seconds used)\n")
+    print(f"| program | {' | '.join(COLUMNS)} |\n|{'---|' * (len(COLUMNS) + 1)}")
     for program in PROGRAMS:
-        own = [cells.get((program, data), {}) for data in ("SST-2", "SMS", "WNUT-17")]
-        if not any(own):
-            continue
-        asked = zip((0, 1, 1, 2), ("accuracy", "accuracy", "spam_f1", "span_f1"), strict=True)
-        shown = [f"{own[at][name]:.3f}" if own[at] else "-" for at, name in asked]
-        spent = " / ".join("-" if not each else f"{each['cpu']:.0f}" for each in own)
-        print(f"| {program} | {' | '.join(shown)} | {spent} |")
+        own = [(cells.get((program, data)), name) for data, name in COLUMNS.values()]
+        shown = [f"{cell[name]:.3f} ({cell['cpu']:.0f})" if cell else "" for cell, name in own]
+        if any(shown):
+            print(f"| {program} | {' | '.join(shown)} |")

@@ -50,8 +50,14 @@ def ask_for_short_slices() -> bool:
 
 
 def allowed() -> int:
-    """Return how many processors this process may use; processes on one machine share them."""
-    return launched().share(machine.allowed())
+    """Return how many processors this process may use; processes on one machine share them.
+
+    A process alone keeps to OMP_NUM_THREADS, as all of torch does; torchrun sets it to 1 for everyone.
+    """
+    launch = launched()
+    share, asked = launch.share(machine.allowed()), os.environ.get("OMP_NUM_THREADS", "")
+    is_asked = launch.world == 1 and asked.isascii() and asked.isdigit() and int(asked) > 0
+    return min(share, int(asked)) if is_asked else share
 
 
 @contextmanager

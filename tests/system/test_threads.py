@@ -11,6 +11,7 @@ import torch
 from nextword.blocks.recurrent import LSTM
 from nextword.core import catalog
 from nextword.system import machine, threads
+from nextword.system.launch import Launch
 
 
 @pytest.fixture(autouse=True)
@@ -115,3 +116,14 @@ def test_threads_are_set_and_set_back():
         assert used == torch.get_num_threads() == 1
     assert torch.get_num_threads() == before
     assert threads.allowed() >= 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "world", "found"),
+    [("1", 1, 1), ("3", 1, 3), ("64", 1, 4), ("", 1, 4), ("0", 1, 4), ("many", 1, 4), ("1", 2, 2)],
+)
+def test_threads_keep_to_what_openmp_was_told_unless_there_are_ranks(asked, world, found, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    monkeypatch.setattr(machine, "allowed", lambda: 4)
+    monkeypatch.setattr(threads, "launched", lambda: Launch(world=world, local_world=world))
+    assert threads.allowed() == found
