@@ -28,7 +28,7 @@ if __name__ == "__main__":
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--fasttext", default="")
     parser.add_argument("--minutes", type=float, default=1.0)
-    parser.add_argument("--data", default="SST-2,SMS,WNUT-17,EWT")
+    parser.add_argument("--data", default="SST-2,SMS,WNUT-17,EWT,Reuters")
     parser.add_argument("--programs", default="auto,lstm,flair,fasttext,sklearn")
     parser.add_argument("--results", default="equal-minutes.jsonl")
     args = parser.parse_args()

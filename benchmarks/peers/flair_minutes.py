@@ -40,6 +40,7 @@ class Learner:
         }
         self.gold = [targets for _, targets in rows["dev"]]
         self.has_spans = self.is_tagger and any("O" in targets for targets in self.gold)
+        self.several = not self.is_tagger and any("," in targets for targets in self.gold)
         words, characters = Dictionary(add_unk=True), Dictionary(add_unk=True)
         targets = Dictionary(add_unk=False)
         self.sentences = {name: [self._sentence(each) for each in every] for name, every in rows.items()}
@@ -49,7 +50,7 @@ class Learner:
                 for character in token.text:
                     characters.add_item(character)
             names = {tag[2:] for tag in target if tag != "O"} if self.has_spans else target
-            for name in sorted(set(names)) if self.is_tagger else [target]:
+            for name in sorted(set(names)) if self.is_tagger else target.split(","):
                 targets.add_item(name)
         targets.span_labels = self.has_spans
         vectors = OneHotEmbeddings(words, embedding_length=100)
@@ -60,7 +61,9 @@ class Learner:
             )
         else:
             document = DocumentRNNEmbeddings([vectors], hidden_size=256, bidirectional=True, rnn_type="LSTM")
-            self.model = TextClassifier(document, label_type="y", label_dictionary=targets)
+            self.model = TextClassifier(
+                document, label_type="y", label_dictionary=targets, multi_label=self.several
+            )
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
 
     def _sentence(self, row: list) -> Sentence:
@@ -77,7 +80,8 @@ class Learner:
                     stop += 1
                 sentence[start:stop].add_label("y", target[start][2:])
         else:
-            sentence.add_label("y", target)
+            for label in target.split(","):
+                sentence.add_label("y", label)
         return sentence
 
     def learn(self, batch: list[Sentence]) -> None:
@@ -95,7 +99,8 @@ class Learner:
         made = [Sentence([token.text for token in each]) for each in self.sentences[name]]
         self.model.predict(made, mini_batch_size=64, label_name="found")
         if not self.is_tagger:
-            return [each.get_label("found").value for each in made]
+            every = [[label.value for label in each.get_labels("found")] for each in made]
+            return [",".join(sorted(each)) for each in every]
         if not self.has_spans:
             return [[token.get_label("found").value for token in each] for each in made]
         found = []
