@@ -12,12 +12,15 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from nextword.blocks import crf
 from nextword.blocks.crf import Chain
 from nextword.blocks.own_tags import AutoregressiveTags, Feed
 from nextword.blocks.tag_heads import TagHead
 from nextword.core.catalog import find
+from nextword.core.errors import DamagedError
 from nextword.core.family import Rung
 from nextword.core.settings import Settings, Slot
+from nextword.data.spans import OUTSIDE as OUTSIDE_TAG
 from nextword.data.tagged import TagVocabulary
 from nextword.models.encoders.encoder import make_encoder
 from nextword.models.family import load_weights, save_weights
@@ -25,6 +28,8 @@ from nextword.models.training import NeuralTrainSettings
 from nextword.models.words import Spelled, WordInput, WordInputSettings, Words
 from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun
+
+OUTSIDE = "outside.json"
 
 
 class TaggerSettings(WordInputSettings):
@@ -96,14 +101,16 @@ class TaggerFamily:
         return TaggerNetwork(self.encoder, settings, vocabulary, states)
 
     def save(self, model: Tagger, folder: NewRun) -> None:
-        """Write the weights."""
+        """Write the weights, and how much lower the tag O is scored."""
         save_weights(model.network, folder)
+        if model.lowered:
+            folder.write_json(OUTSIDE, {"lowered": model.lowered})
 
     def load(self, folder: RunFolder, settings: Any, vocabulary: TagVocabulary) -> Tagger:
         """Build the network and fill in its weights."""
         states = vocabulary.states
         network = load_weights(lambda: self.build(settings, vocabulary, states), folder)
-        return Tagger(network, vocabulary)
+        return Tagger(network, vocabulary, _lowered(folder))
 
 
 class Tags(NamedTuple):
@@ -119,14 +126,33 @@ class Tagger:
 
     is_probability = True
 
-    def __init__(self, network: TaggerNetwork, vocabulary: TagVocabulary) -> None:
+    def __init__(self, network: TaggerNetwork, vocabulary: TagVocabulary, lowered: float = 0.0) -> None:
         self.network, self.vocabulary = network.eval(), vocabulary
+        self.lowered = lowered  # what is taken from the score of the tag O when tags are chosen
         self.spelled = Spelled(network.words.spelling)
+
+    def best(self, chain: Chain) -> Tensor:
+        """Return ``tags_BT``: the best sequences."""
+        if self.lowered and chain.decided_BT is None:
+            outside_K = torch.tensor([tag == OUTSIDE_TAG for tag in self.vocabulary.tags])
+            change_K = self.lowered * outside_K.to(chain.emissions_BTK)
+            chain = chain._replace(emissions_BTK=chain.emissions_BTK - change_K)
+        return crf.viterbi(chain)[0]
 
     @property
     def parameters(self) -> int:
         """Return the number of learned weights."""
         return sum(weight.numel() for weight in self.network.parameters())
+
+
+def _lowered(folder: RunFolder) -> float:
+    """Return what is taken from the score of O; runs without the file take nothing."""
+    if OUTSIDE not in folder:
+        return 0.0
+    try:
+        return float(folder.read_json(OUTSIDE)["lowered"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedError(f"{OUTSIDE} is damaged ({error}); train the run again") from error
 
 
 DEFAULTS: dict[str, Any] = {

@@ -123,7 +123,7 @@ class HeldOutTags:
         """Tag about so many words: every n-th sentence, the same each time."""
         was_training = network.training
         with products or nullcontext():
-            *_, counts = measure(Tagger(network, self.vocabulary), self._part(tokens), self.vocabulary)
+            *_, counts = measure(Tagger(network, self.vocabulary), self.some(tokens), self.vocabulary)
         assert isinstance(counts, TagCounts)
         network.train(was_training)
         report = counts.report()
@@ -133,7 +133,7 @@ class HeldOutTags:
         cost = -report.accuracy if report.span_f1 is None else -report.span_f1 - 0.01 * report.accuracy
         return Measurement(values, cost, report.words)
 
-    def _part(self, tokens: int) -> TaggedSentences:
+    def some(self, tokens: int) -> TaggedSentences:
         """Return every n-th sentence, so that there are about so many words; 0: all."""
         every = self.tokens // tokens if tokens else 1
         if every < 2:
@@ -182,7 +182,7 @@ def measure(
     names, lexicon, done = vocabulary.tags, vocabulary.lexicon, 0
     for rows_B in by_length(examples.sentences.lengths_N):
         chain = chain_of(tagger, examples.sentences.take(rows_B))
-        tags_BT = crf.viterbi(chain)[0].tolist()
+        tags_BT = tagger.best(chain).tolist()
         single_BT = chain.emissions_BTK.argmax(dim=-1).tolist()
         for row, tags, single in zip(rows_B.tolist(), tags_BT, single_BT, strict=True):
             words, gold = examples.words[row], examples.tags[row]
@@ -253,7 +253,7 @@ class TagPredictor:
     def _tags(self, sentences: Sequence[Untagged], chain: Chain) -> list[SureTags]:
         """Return the best tags of a batch, their spans, and how sure both are."""
         passes = crf.lattice(chain)
-        tags_BT = crf.viterbi(chain)[0]
+        tags_BT = self.tagger.best(chain)
         p_BT = crf.marginals(chain, passes).gather(2, tags_BT[..., None])[..., 0].tolist()
         made = []
         for words, tags, sure in zip(sentences, tags_BT.tolist(), p_BT, strict=True):
