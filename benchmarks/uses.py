@@ -80,10 +80,11 @@ def evaluated(run, file):
     return json.loads(nextword("eval", run, file, "--set", "decode.decode=greedy", "--json")[0])
 
 
-def first(args, name, path, pairs=None):
-    """Write the first pairs of a test set."""
-    file = args.out / f"{name}-test.tsv"
-    write_pairs(file, (pairs or rows(path))[: args.texts])
+def some(args, name, path, pairs=None):
+    """Write the pairs of some sources of a test set, spread over it."""
+    file, every = args.out / f"{name}-test.tsv", references_of(pairs or rows(path))
+    chosen = list(every.items())[:: max(1, len(every) // args.texts)][: args.texts]
+    write_pairs(file, [(source, target) for source, targets in chosen for target in targets])
     return file
 
 
@@ -101,7 +102,7 @@ def phones(args):
     pairs = pairs_of(catalog.find("recipe", "letters"), [str(args.data / "cmudict" / "cmudict.tsv")])
     learned, held = divide(pairs, 0.05, "spread")
     write_pairs(args.out / "sounds.tsv", learned)
-    test = first(args, "sounds", None, held)
+    test = some(args, "sounds", None, held)
     run, seconds = trained(args, "sounds", "phones", [args.out / "sounds.tsv"], *GRU, *WORDS)
     best = letters(learned)
     base = baseline(rows(test), lambda s, _: " ".join(best.get(x, "") for x in s.split()), "phones").values()
@@ -118,7 +119,7 @@ def answers(args):
     write_pairs(args.out / "stories.tsv", pairs_of(recipe, [each["train"] for each in files.values()]))
     run, seconds = trained(args, "answers", "answers", [args.out / "stories.tsv"], *GRU, *WORDS)
     for k in TASKS:
-        test = first(args, f"stories-{k}", None, pairs_of(recipe, [files[k]["test"]]))
+        test = some(args, f"stories-{k}", None, pairs_of(recipe, [files[k]["test"]]))
         usual = Counter(target for _, target in pairs_of(recipe, [files[k]["train"]])).most_common(1)[0][0]
         base = sum(target == usual for _, target in rows(test)) / len(rows(test))
         found = evaluated(run, test)["exact_match"]
@@ -129,7 +130,7 @@ def parses(args):
     pairs = pairs_of(catalog.find("recipe", "trees"), [str(args.data / "treebank" / "wsj.mrg")])
     learned, held = divide(pairs, 0.1, "last")
     write_pairs(args.out / "trees.tsv", learned)
-    test = first(args, "trees", None, held)
+    test = some(args, "trees", None, held)
     run, seconds = trained(args, "parses", "parse", [args.out / "trees.tsv"], *WORDS)
     guess = lambda _, targets: right_branching(read_tree(targets[0]).leaves)  # noqa: E731
     base = baseline(rows(test), guess, "parse").extra
@@ -140,7 +141,7 @@ def parses(args):
 
 def subjects(args):
     folder = args.data / "aeslc"
-    test = first(args, "subjects", folder / "test.tsv")
+    test = some(args, "subjects", folder / "test.tsv")
     cut = ("--valid", folder / "dev.tsv", "--set", "data.too_long=cut", "--set", "data.longest=120")
     run, seconds = trained(args, "subjects", "summary", [folder / "train.tsv.gz"], *GRU, *cut)
     base = baseline(rows(test), lambda text, _: re.split(r"(?<=[.!?])\s", text)[0], "summary").extra
@@ -175,7 +176,7 @@ def replies(args):
     pairs = rows(args.data / "cornell-movie" / "pairs.tsv")
     learned, held = pairs[:-1500], pairs[-1500:]
     write_pairs(args.out / "replies.tsv", learned)
-    test = first(args, "replies", None, held)
+    test = some(args, "replies", None, held)
     run, seconds = trained(args, "replies", "dialogue", [args.out / "replies.tsv"], *GRU)
     base = baseline(rows(test), retrieved(learned), "dialogue").extra
     found = evaluated(run, test)
