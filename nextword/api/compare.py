@@ -13,6 +13,7 @@ from nextword.core.errors import ConfigError, Stopped
 from nextword.core.events import Event, Stage, result_of
 
 if TYPE_CHECKING:
+    from nextword.comparison.bench.bench import Benched
     from nextword.comparison.compare import Comparison
     from nextword.comparison.task.compare import TaskComparison
 
@@ -28,6 +29,9 @@ class CompareOptions:
     tokenizer: str | Sequence[str] | None = None  # several: every model with each
     minutes: float | None = None  # for each model
     seeds: int = 1  # runs of each model that draws random numbers
+    rows: str | Sequence[str] = ()  # modifications of one model, instead of models
+    tokens: int | None = None  # for each run of such a row
+    match: str | None = None  # what such rows have in common
     sets: Mapping[str, Any] | Sequence[str] = ()
     out: str | os.PathLike[str] | None = None
 
@@ -43,7 +47,10 @@ def compare(
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the interface's name
     out: str | os.PathLike[str] | None = None,
     task: str | None = None,
-) -> Comparison | TaskComparison:
+    rows: str | Sequence[str] = (),
+    tokens: int | None = None,
+    match: str | None = None,
+) -> Comparison | TaskComparison | Benched:
     """Train several models on one split and measure them; the keywords are the options of the command line.
 
     >>> nextword.compare("corpus.txt", models=["ngram", "ngram-laplace"], out="comparison")
@@ -54,9 +61,10 @@ def compare(
     held_out = (valid,) if isinstance(valid, (str, os.PathLike)) else valid
     asked = CompareOptions(
         data=texts, task=task, models=tuple(names), valid=tuple(os.fspath(name) for name in held_out),
-        tokenizer=tokenizer, minutes=minutes, seeds=seeds, sets=dict(set or {}), out=out,
+        tokenizer=tokenizer, minutes=minutes, seeds=seeds, rows=rows, tokens=tokens, match=match,
+        sets=dict(set or {}), out=out,
     )  # fmt: skip
-    found: Comparison | TaskComparison = result_of(comparing(asked))
+    found: Comparison | TaskComparison | Benched = result_of(comparing(asked))
     return found
 
 
@@ -65,6 +73,12 @@ def comparing(options: CompareOptions) -> Iterator[Event]:
     from nextword.comparison.entries import LANGUAGE, task_of
 
     sets = options.sets if isinstance(options.sets, Mapping) else config.parse_sets(options.sets)
+    if options.rows:
+        yield from _rows(options, sets)
+        return
+    for name in ("tokens", "match"):
+        if getattr(options, name) is not None:
+            raise ConfigError(f"--{name} is for --rows, modifications of one model; leave it out")
     task = options.task or task_of(options.models)
     catalog.find("task", task)
     events = _language_models(options, sets) if task == LANGUAGE else _models_of(task, options, sets)
@@ -86,6 +100,30 @@ def _language_models(options: CompareOptions, sets: Mapping[str, Any]) -> Iterat
         seeds=options.seeds,
     )
     yield from _stoppable(run(setup), setup.out)
+
+
+def _rows(options: CompareOptions, sets: Mapping[str, Any]) -> Iterator[Event]:
+    """Compare modifications of one model at a matched budget."""
+    from nextword.comparison.bench.bench import bench
+    from nextword.comparison.bench.setup import set_up
+
+    if options.models or options.task not in (None, "lm"):
+        raise ConfigError("--rows names its models itself, for the task lm; leave out --models and --task")
+    if len(tokenizers := _list(options.tokenizer)) > 1:
+        raise ConfigError(f"--rows takes one tokenizer for all, and {len(tokenizers)} are named; name one")
+    setup = set_up(
+        options.data,
+        options.rows,
+        valid=options.valid,
+        tokenizer=next(iter(tokenizers), None),
+        sets=sets,
+        out=options.out,
+        minutes=options.minutes,
+        tokens=options.tokens,
+        match=options.match,
+        seeds=options.seeds,
+    )
+    yield from _stoppable(bench(setup), setup.setup.out)
 
 
 def _models_of(task: str, options: CompareOptions, sets: Mapping[str, Any]) -> Iterator[Event]:

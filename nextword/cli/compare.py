@@ -30,6 +30,17 @@ def compare(
         float | None,
         typer.Option(metavar="M", help="Minutes for each network; the limit for each count model."),
     ] = None,
+    rows: Annotated[
+        str | None,
+        typer.Option(metavar="SET|A,B,C", help="Modifications instead: narang, modern, ablations, or names."),
+    ] = None,
+    tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="Tokens for each run of --rows, instead of --minutes.")
+    ] = None,
+    match: Annotated[
+        str | None,
+        typer.Option(metavar="WHAT", help="What rows share: tokens, minutes, operations or parameters."),
+    ] = None,
     seeds: Annotated[
         int, typer.Option(metavar="K", help="Seeds for each model that is trained at random.")
     ] = 1,
@@ -48,8 +59,8 @@ def compare(
 
     options = comparing.CompareOptions(
         data=tuple(data or ()), task=task, models=models.split(",") if models else (),
-        valid=tuple(valid or ()), tokenizer=tokenizer, minutes=minutes, seeds=seeds,
-        sets=tuple(sets or ()), out=out,
+        valid=tuple(valid or ()), tokenizer=tokenizer, minutes=minutes, seeds=seeds, rows=rows or (),
+        tokens=tokens, match=match, sets=tuple(sets or ()), out=out,
     )  # fmt: skip
     comparison = show.follow(comparing.comparing(options))
     if json:

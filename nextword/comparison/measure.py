@@ -37,7 +37,7 @@ SCORE = "a score, not a probability: not ranked"
 
 def measured(setup: Setup, trained: Trained, row: Row) -> Row:
     """Measure everything that is shown of a trained model."""
-    report, speed, known, blocks = _scored(setup, trained)
+    report, speed, known, blocks = scored(setup, trained)
     count, of = numbers(trained.model)
     return replace(
         row,
@@ -75,7 +75,7 @@ def _note(report: Report) -> str:
     return "; ".join(summary)
 
 
-def _scored(setup: Setup, trained: Trained) -> tuple[Report, float, float, Array]:
+def scored(setup: Setup, trained: Trained) -> tuple[Report, float, float, Array]:
     """Return the report, tokens scored per second, perplexity of known words, and bits of each block."""
     model, tokenizer = trained.model, trained.tokenizer
     totals, costs = perplexity.Totals(), LineCosts(tokenizer)

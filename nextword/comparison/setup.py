@@ -67,8 +67,12 @@ def set_up(
     out: str | os.PathLike[str] | None = None,
     minutes: float | None = None,
     seeds: int = 1,
+    most: int | None = None,
 ) -> Setup:
-    """Check everything the user asked for; the text is read once, to find the split and its hash."""
+    """Check everything the user asked for; the text is read once, to find the split and its hash.
+
+    ``most``: bytes of the new text that are measured, where it is not a text of its own.
+    """
     if minutes is not None and not minutes > 0:
         raise ConfigError(f"'minutes' is {minutes}; it must be more than 0")
     named = tuple(os.fspath(name) for name in data) or (DEFAULT,)
@@ -76,7 +80,7 @@ def set_up(
     given = dict(sets or {})
     tokenizers = [tokenizer] if isinstance(tokenizer, str) else list(tokenizer or ())
     found = entries(models, tokenizers, seeds, given, minutes)
-    train, tune, held = _split(found, named, apart, given)
+    train, tune, held = _split(found, named, apart, given, most or MOST_HELD)
     digest = train.read_through() + held.read_through() + ("" if tune is None else tune.read_through())
     sizes = np.array([len(line) + 1 for line in lines(held)] or [1])
     blocks = spans.cut(sizes)
@@ -87,7 +91,11 @@ def set_up(
 
 
 def _split(
-    found: Sequence[Entry], named: tuple[str, ...], apart: tuple[str, ...], given: Mapping[str, Any]
+    found: Sequence[Entry],
+    named: tuple[str, ...],
+    apart: tuple[str, ...],
+    given: Mapping[str, Any],
+    measured: int,
 ) -> tuple[Source, Source | None, Source]:
     settings, chooses = found[0].settings.data, any(entry.chooses for entry in found)
     train: Source
@@ -101,7 +109,7 @@ def _split(
         train.keep()
         held.keep()
     else:
-        most = MOST_HELD if chooses and "data.hold_out" not in given else None
+        most = measured if chooses and "data.hold_out" not in given else None
         train, held = hold_out(named, settings, most=most)
     if not chooses:
         return train, None, held

@@ -28,6 +28,7 @@ class Series:
     look: int | None = None  # colour and mark; None: by its position among the series
     named: bool = True  # whether it is in the legend; a model's second seed need not be
     spreads: tuple[float, ...] = ()  # length of the whisker above and below each point
+    faint: bool = False  # a thin grey line without marks: one of many
 
     @property
     def real(self) -> list[tuple[float, float]]:
@@ -263,6 +264,8 @@ def _guide(guide: Guide, across: _Scale, up: _Scale) -> str:
 
 
 def _drawn(index: int, series: Series, across: _Scale, up: _Scale, joined: bool) -> str:
+    if series.faint:
+        return _faint(series, across, up)
     index = index if series.look is None else series.look
     places = [(across(x), up(y), x, y) for x, y in _drawable(series, across, up)]
     colour = f"var(--c{index % COLOURS})"
@@ -277,6 +280,12 @@ def _drawn(index: int, series: Series, across: _Scale, up: _Scale, joined: bool)
             tooltip = f"<title>{markup(series.name)}: {number(a)}, {number(b)}</title>"
             parts.append(f'<path style="fill:{colour}" d="{_mark(index, x, y)}">{tooltip}</path>')
     return f"<g>{''.join(parts)}</g>"
+
+
+def _faint(series: Series, across: _Scale, up: _Scale) -> str:
+    path = "M" + "L".join(f"{across(x):.1f} {up(y):.1f}" for x, y in _drawable(series, across, up))
+    tooltip = f"<title>{markup(series.name)}</title>"
+    return f'<path class="faint" d="{path}">{tooltip}</path>'
 
 
 def _drawable(series: Series, across: _Scale, up: _Scale) -> list[tuple[float, float]]:

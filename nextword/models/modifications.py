@@ -30,7 +30,7 @@ FULL: dict[str, Any] = {
     "inner": 3072,
     "context": 512,
 }
-SMALL: dict[str, Any] = {"layers": 6, "hidden": 96, "heads": 12, "head_size": 8, "inner": 384, "context": 128}
+SMALL: dict[str, Any] = {"layers": 6, "hidden": 96, "heads": 6, "head_size": 16, "inner": 384, "context": 128}
 _GATED = {"inner": 2048}  # two thirds: three matrices in place of two
 
 
@@ -63,7 +63,7 @@ def _gated(name: str, row: str, ffn: str) -> Modification:
 
 def _deep(name: str, row: str, layers: int, inner: int, heads: int) -> Modification:
     """Return a row of another depth at the same cost: layers x inner and layers x heads stay the same."""
-    small = {"layers": layers // 2, "inner": inner // 8, "heads": heads}
+    small = {"layers": layers // 2, "inner": inner // 8, "heads": heads // 2}
     return Modification(
         name, "Narang et al. 2021", row, small, {"layers": layers, "inner": inner, "heads": heads}
     )
@@ -305,7 +305,11 @@ TABLE: tuple[Modification, ...] = (
 )
 
 
-def language_model(modification: Modification) -> dict[str, Any]:
-    """Return the settings of a row's language model, about a million weights, by dotted names."""
-    values = PARTS | SMALL | {"output_scale": 0.0} | dict(modification.sets or {})
-    return {f"model.{name}": value for name, value in values.items()}
+def language_model(modification: Modification, base: Sets | None = None) -> dict[str, Any]:
+    """Return the settings of a row's language model, about a million weights, by dotted names.
+
+    ``base``: what the row changes; by default the vanilla row. A name without a dot is one of the model.
+    """
+    values = dict(PARTS | SMALL | {"output_scale": 0.0} if base is None else base)
+    values |= dict(modification.sets or {})
+    return {name if "." in name else f"model.{name}": value for name, value in values.items()}

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from nextword.core import catalog
 from nextword.core.errors import ConfigError
 from nextword.models.ladders import LADDERS
-from nextword.models.modifications import TABLE, language_model
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,6 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset("ngram-modified-kneser-ney", "ngram", "Kneser-Ney with three discounts, as `ngram` itself"),
         *(
-            Preset(f"narang/{each.name}", "transformer", f"{each.row} ({each.paper})", language_model(each))
-            for each in TABLE
-            if each.sets is not None
-        ),
-        *(
             Preset(f"{family}-{rung.name}", family, rung.about, rung.settings)
             for family, rungs in LADDERS.items()
             for rung in rungs
@@ -62,9 +57,30 @@ PRESETS: dict[str, Preset] = {
 }
 
 
+@cache
+def modifications() -> Mapping[str, Preset]:
+    """Return the modifications of the Transformer, which most trainings do not need."""
+    from nextword.models.ablations import ABLATIONS, ORIGINAL
+    from nextword.models.modern import MODERN
+    from nextword.models.modifications import TABLE, language_model
+
+    found = [
+        Preset(f"narang/{each.name}", "transformer", f"{each.row} ({each.paper})", language_model(each))
+        for each in TABLE
+        if each.sets is not None
+    ]
+    for each in MODERN:
+        about = f"{each.name} ({each.paper})"
+        found.append(Preset(f"modern/{each.name}", "transformer", about, language_model(each)))
+    for each in ABLATIONS:
+        about, sets = f"the Transformer of 2017: {each.name}", language_model(each, ORIGINAL)
+        found.append(Preset(f"ablations/{each.name}", "transformer", about, sets))
+    return {preset.name: preset for preset in found}
+
+
 def names(slot: str = "model") -> list[str]:
     """Return every name that ``--model`` takes for a task: families, then presets."""
-    return [*catalog.names(slot), *(PRESETS if slot == "model" else ())]
+    return [*catalog.names(slot), *([*PRESETS, *modifications()] if slot == "model" else ())]
 
 
 def find(name: str, slot: str = "model") -> Preset:
@@ -73,8 +89,9 @@ def find(name: str, slot: str = "model") -> Preset:
     ``slot``: where a task's families are named. Sizes of a family (``lstm-small``) exist for all tasks.
     """
     found = name if name in names(slot) else catalog.same_but_case(name, names(slot))
-    if found is not None and slot == "model" and found in PRESETS:
-        return PRESETS[found]
+    known = {**PRESETS, **modifications()} if slot == "model" else {}
+    if found in known:
+        return known[found]
     if found is not None:
         return Preset(found, found, "the family with its own defaults")
     return _size(name, slot)
@@ -98,8 +115,9 @@ def _unknown(name: str, slot: str) -> str:
     guess = catalog.nearest(name, ["auto", *names(slot)])
     hint = f"did you mean '{guess}'? " if guess else ""
     families = ", ".join(["auto", *catalog.names(slot)])
+    count = len(PRESETS) + len(modifications())
     more = (
-        f"; nextword presets shows {len(PRESETS)} more: sizes and smoothings, as in {next(iter(PRESETS))}"
+        f"; nextword presets shows {count} more: sizes and smoothings, as in {next(iter(PRESETS))}"
         if slot == "model"
         else ""
     )

@@ -1,0 +1,137 @@
+"""``nextword compare --rows``: every modification at the same budget, and the lecture's table for your text.
+
+[MAUSAM "Do Transformer Modifications Transfer Across Implementations and Applications?"]: "Generally, no!" is
+a statement about such a table. The first seed of every row comes first, so that a bench that is stopped has a
+whole table of fewer seeds; the same command continues it, run by run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nextword.comparison.bench import result as results
+from nextword.comparison.bench.plan import Plan, Planner
+from nextword.comparison.bench.power import power_note
+from nextword.comparison.bench.result import BenchResult
+from nextword.comparison.bench.setup import BenchSetup
+from nextword.comparison.bench.standing import Standing, stand
+from nextword.comparison.bench.training import EARLY, Learned, Text, learn, prepare, save
+from nextword.comparison.bench.writing import write
+from nextword.comparison.entries import Entry
+from nextword.comparison.measure import scored
+from nextword.comparison.rows import finite
+from nextword.comparison.tokenizers import shared
+from nextword.core.display import about
+from nextword.core.errors import TrainingError
+from nextword.core.events import Done, Event, Measure, Note, Stage
+from nextword.evaluation.lm.signature import version
+
+PILOT = 3  # seeds of the baseline, trained for a short time
+_WHOLE = 1.4  # times the steps themselves: the sweep, and what is measured
+
+
+@dataclass(frozen=True)
+class Benched:
+    """The rows, the best first, and the files they were written to."""
+
+    standing: Standing
+    report: Path
+    files: tuple[Path, ...]
+    samples: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        """Return the table and what it says."""
+        return str(self.standing)
+
+    def __repr__(self) -> str:
+        return f"<Bench of {len(self.standing.rows)} rows: report {self.report}>"
+
+    @property
+    def next_command(self) -> str:
+        """What one would naturally run next."""
+        return f"nextword compare … --seeds {self.standing.seeds + 1}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return every number."""
+        files = [str(each) for each in self.files]
+        return self.standing.to_json() | {"report": str(self.report), "files": files}
+
+
+def bench(setup: BenchSetup) -> Iterator[Event]:
+    """Plan, train and measure every row; the last event is ``Done(Benched)``."""
+    setup = replace(setup, setup=(yield from shared(setup.setup)))
+    for row in setup.rows.missing:
+        yield Note(f"{row.title} is not trained: {row.missing}")
+    text = yield from prepare(setup)
+    planner = Planner(setup, text)
+    first = yield from planner.plan(setup.rows.baseline.preset)
+    yield from _announce(setup, planner, first)
+    found: list[BenchResult] = []
+    for place, entry in enumerate(setup.entries, start=1):
+        made = yield from _one(setup, entry, planner, text, f"{place} of {len(setup.entries)}")
+        if made is not None:
+            found.append(made)
+            write(stand(setup, found), setup.setup.out)
+    standing = stand(setup, found)
+    report, *files = write(standing, setup.setup.out)
+    yield Done(Benched(standing, report, tuple(files)))
+
+
+def _announce(setup: BenchSetup, planner: Planner, first: Plan) -> Generator[Event, None, None]:
+    """Say before a long bench how long it takes, and which differences it can find."""
+    seconds = len(setup.entries) * first.steps * first.seconds_per_step * _WHOLE
+    yield Note(
+        f"{len(setup.rows.trained)} rows x {setup.seeds} seeds, {setup.budget.describe()}: {about(seconds)} "
+        "in all, if every row is as fast as the baseline"
+    )
+    losses = yield from planner.pilot(first, PILOT)
+    yield Note(power_note(losses, setup.seeds, len(setup.rows.trained) - 1))
+
+
+def _one(
+    setup: BenchSetup, entry: Entry, planner: Planner, text: Text, place: str
+) -> Generator[Event, None, BenchResult | None]:
+    """Return the numbers of one run: those written before, or new ones; None where it diverges."""
+    title = setup.rows.find(entry.model).title
+    try:
+        plan = yield from planner.plan(entry.model)
+        key = f"{plan.key}-{entry.number}"
+        row = results.kept(setup.setup.out, entry.label, key)
+        if row is not None:
+            yield Note(f"{place}: {title}, seed {entry.number} is already finished")
+            return row
+        yield Note(f"{place}: {title}, seed {entry.number}, {plan.steps:,} steps")
+        learned = yield from learn(planner.settings(entry.model, plan, entry.number), text, title)
+    except TrainingError as error:  # the other rows continue
+        yield Note(f"{title}, seed {entry.number}: {error}")
+        return None
+    yield Stage(f"{title}: measure")
+    row = _measured(setup, entry, plan, learned, text, key)
+    results.keep(setup.setup.out, entry.label, row)
+    yield Measure(results.short(row))
+    return row
+
+
+def _measured(
+    setup: BenchSetup, entry: Entry, plan: Plan, learned: Learned, text: Text, key: str
+) -> BenchResult:
+    """Measure the new text, and put all numbers of a run together."""
+    trained = save(setup, entry, learned, text)
+    report, _, _, blocks = scored(setup.setup, trained)
+    all_tokens = int(learned.facts["tokens"])
+    early = next((nats for _, tokens, nats, _ in learned.curve if tokens * EARLY >= all_tokens), None)
+    return BenchResult(
+        entry.model, key, seed=learned.settings.train.seed, train_seconds=round(learned.seconds, 3),
+        note=plan.note, run=entry.label, title=setup.rows.find(entry.model).title,
+        blocks=[finite(float(bits)) for bits in blocks],
+        curve=[(seconds, tokens, bits) for seconds, tokens, _, bits in learned.curve],
+        early=early, final=learned.loss, bits_per_byte=finite(report.bits_per_byte),
+        perplexity=finite(report.perplexity), tokens=all_tokens, steps=learned.facts["steps"],
+        rate=plan.rate, parameters=plan.parameters, operations=plan.operations,
+        speed=round(plan.speed, 4), relative_speed=round(plan.relative_speed, 4),
+        precision=str(learned.facts["precision"]), threads=int(learned.facts["threads"]), version=version(),
+        signature=report.signature, losses=plan.losses,
+    )  # fmt: skip

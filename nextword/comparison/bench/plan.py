@@ -1,0 +1,259 @@
+"""The plan of a row, made once for all its seeds: size, speed, steps, and the learning rate that fits it.
+
+One learning rate for all rows is unfair: what suits one modification ruins another. So every row tries a few
+rates for a short time, each with a whole schedule, and takes the one with the lowest loss on the text for
+choices; where that is the first or the last, one more is tried beyond it. All of it is recorded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Generator, Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from pydantic import ValidationError
+
+from nextword.comparison.bench.setup import BenchSetup
+from nextword.comparison.bench.training import Text, length_of, tokens_of, try_rate, with_budget
+from nextword.comparison.rows import read_json, write_json
+from nextword.comparison.tokenizers import with_file
+from nextword.core.errors import ConfigError, TrainingError
+from nextword.core.events import Event, Note, Stage
+from nextword.models import presets
+from nextword.models.counts import count
+from nextword.models.transformer import TransformerSettings
+from nextword.runs.settings import RunSettings, changed
+from nextword.training.budget.trial import try_steps
+from nextword.training.order import Conditions
+
+RATES = (3e-3, 1e-2, 3e-2)
+_FURTHER = 3.0  # times as high or as low: the next rate beyond the last or the first
+SHORT = 0.08  # of the steps that each rate is tried for
+_FEWEST = 20  # steps of a trial
+_TURNS = 3  # times that a row and the baseline are timed, by turns
+_TIMED = 1.0  # seconds each
+_ROUND = 8  # widths are multiples of this
+_NEAR = 0.05  # parameters that differ by less are called equal
+FOLDER = "plans"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is the same for all seeds of a row."""
+
+    preset: str
+    key: str
+    parameters: int = 0
+    operations: float | None = None  # multiply-adds for one token of a forward pass; None: no formula
+    sizes: dict[str, int] = field(default_factory=dict)  # changed, to match the parameters
+    seconds_per_step: float = 0.0  # of the processor
+    relative_speed: float = 1.0  # steps per second, relative to the baseline
+    steps: int = 0
+    losses: dict[str, float | None] = field(default_factory=dict)  # by learning rate, after the short trial
+    rate: float = 0.0
+    note: str = ""
+
+    @property
+    def speed(self) -> float:
+        """Steps per second of the processor."""
+        return 1 / self.seconds_per_step if self.seconds_per_step else 0.0
+
+
+def key_of(setup: BenchSetup, preset: str) -> str:
+    """Return the hash of what a row depends on: what its preset and the user set, the texts, the budget."""
+    entry = setup.entry(preset)
+    named = {key: _value(entry.settings, key) for key in sorted(entry.settings.named)}
+    about = [
+        preset, dict(presets.find(preset).settings), named, setup.setup.digest,
+        _hashes(setup.setup.tokenizers.values()), asdict(setup.budget), RATES, SHORT,
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _hashes(files: Iterable[str]) -> list[str]:
+    return [hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files]
+
+
+def _value(settings: RunSettings, key: str) -> Any:
+    group, *names = key.split(".")
+    found: Any = settings.groups[group]
+    for name in names:
+        found = getattr(found, name)
+    return str(found)
+
+
+class Planner:
+    """Makes the plan of every row, or reads it where it was made before."""
+
+    def __init__(self, setup: BenchSetup, text: Text) -> None:
+        self.setup, self.text = setup, text
+        self._made: dict[str, Plan] = {}
+
+    def settings(self, preset: str, plan: Plan, number: int = 0) -> RunSettings:
+        """Return the settings of a run, complete."""
+        entries = self.setup.setup.entries
+        entry = next(each for each in entries if each.model == preset and each.number == number)
+        sized = changed(with_file(self.setup.setup, entry), plan.sizes)
+        return with_budget(sized, plan.steps, plan.rate)
+
+    def plan(self, preset: str) -> Generator[Event, None, Plan]:
+        """Return the plan of a row; the baseline's is made first."""
+        if preset in self._made:
+            return self._made[preset]
+        baseline = self.setup.rows.baseline.preset
+        first = None if preset == baseline else (yield from self.plan(baseline))
+        key = key_of(self.setup, preset)
+        found = self._kept(preset, key)
+        if found is None:
+            found = yield from self._made_now(preset, key, first)
+        self._made[preset] = found
+        return found
+
+    def _path(self, preset: str) -> Path:
+        return self.setup.setup.out / FOLDER / f"{self.setup.entry(preset).label}.json"
+
+    def _kept(self, preset: str, key: str) -> Plan | None:
+        """Return the plan that was written; it may be unfinished: then its rates are continued."""
+        values = read_json(self._path(preset))
+        if not isinstance(values, dict) or values.get("key") != key or not values.get("rate"):
+            return None
+        return Plan(**values)
+
+    def _made_now(self, preset: str, key: str, first: Plan | None) -> Generator[Event, None, Plan]:
+        title = self.setup.rows.find(preset).title
+        settings = with_file(self.setup.setup, self.setup.entry(preset))
+        sizes, note = self._sizes(settings, first)
+        settings = changed(settings, sizes)
+        parameters, operations = self.counted(settings)
+        yield Stage(f"{title}: time some steps")
+        seconds, relative = self._timed(settings, first)
+        steps = self._steps(settings, first, seconds, operations)
+        losses = yield from self._sweep(settings, steps, title)
+        rate = best(losses)
+        if rate is None:
+            raise TrainingError(f"{title}: training diverged at every learning rate that was tried")
+        made = Plan(
+            preset, key, parameters, operations, dict(sizes), seconds, relative, steps, losses, rate, note
+        )
+        write_json(self._path(preset), asdict(made))
+        yield Note(f"{title}: {steps:,} steps at rate {rate:g}; {_shown(losses)}")
+        return made
+
+    def counted(self, settings: RunSettings) -> tuple[int, float | None]:
+        """Count parameters, and operations for a token, by formula."""
+        family: Any = settings.find_family()
+        parameters = int(family.count_parameters(settings.model, self.text.vocab_size))
+        if not isinstance(settings.model, TransformerSettings):
+            return parameters, None
+        length = length_of(settings.train, settings.model)
+        return parameters, count(settings.model, self.text.vocab_size, 1, length).products / length
+
+    def _sizes(self, settings: RunSettings, first: Plan | None) -> tuple[dict[str, int], str]:
+        """Return another width where parameters are matched, and a note where none comes near enough."""
+        if self.setup.budget.match != "parameters" or first is None:
+            return {}, ""
+        found = nearest_size(settings, first.parameters, lambda each: self.counted(each)[0])
+        off = self.counted(changed(settings, found))[0] / first.parameters - 1
+        return found, "" if abs(off) <= _NEAR else f"no width comes nearer than {off:+.0%} parameters"
+
+    def _timed(self, settings: RunSettings, first: Plan | None) -> tuple[float, float]:
+        """Return processor seconds per step, and the speed relative to the baseline, timed by turns."""
+        baseline = with_file(self.setup.setup, self.setup.entry(self.setup.rows.baseline.preset))
+        own, theirs = [], []
+        for _ in range(_TURNS):
+            if first is not None:
+                theirs.append(self._seconds(baseline))
+            own.append(self._seconds(settings))
+        if first is None:
+            return median(own), 1.0
+        return median(own), median(b / a for a, b in zip(own, theirs, strict=True))
+
+    def _seconds(self, settings: RunSettings) -> float:
+        found = try_steps(settings, self.text.prepared, Conditions(), _TIMED)
+        return found.work_per_step or found.seconds_per_step
+
+    def _steps(
+        self, settings: RunSettings, first: Plan | None, seconds: float, operations: float | None
+    ) -> int:
+        """Return the steps of a row: what the budget gives the baseline, matched."""
+        budget = self.setup.budget
+        if first is None:
+            if budget.tokens is not None:
+                return max(1, -(-budget.tokens // tokens_of(settings)))
+            assert budget.minutes is not None
+            return max(1, int(budget.minutes * 60 / seconds))
+        if budget.match == "minutes":
+            return max(1, round(first.steps * first.seconds_per_step / seconds))
+        if budget.match == "operations":
+            if operations is None or first.operations is None:
+                raise ConfigError(
+                    f"'{settings.name}' has no formula for its operations, so they cannot be matched; leave "
+                    "the row out, or use --match minutes"
+                )
+            return max(1, round(first.steps * first.operations / operations))
+        return first.steps
+
+    def _sweep(
+        self, settings: RunSettings, steps: int, title: str
+    ) -> Generator[Event, None, dict[str, float | None]]:
+        """Try the rates; where the best is at an end, one more."""
+        short, losses = max(min(_FEWEST, steps), round(SHORT * steps)), {}
+        for rate in RATES:
+            losses[f"{rate:g}"] = yield from self._tried(settings, short, rate, title)
+        chosen = best(losses)
+        further = {RATES[0]: RATES[0] / _FURTHER, RATES[-1]: RATES[-1] * _FURTHER}.get(chosen or 0.0)
+        if further is not None:
+            losses[f"{further:g}"] = yield from self._tried(settings, short, further, title)
+        return dict(sorted(losses.items(), key=lambda each: float(each[0])))
+
+    def _tried(
+        self, settings: RunSettings, steps: int, rate: float, title: str
+    ) -> Generator[Event, None, float | None]:
+        tried = with_budget(settings, steps, rate, early=False)
+        return (yield from try_rate(tried, self.text, f"{title}: rate {rate:g}"))
+
+    def pilot(self, plan: Plan, seeds: int) -> Generator[Event, None, list[float]]:
+        """Return the loss of the baseline after a short training with other seeds, at its own rate."""
+        path = self._path(plan.preset).with_name("pilot.json")
+        values = read_json(path)
+        if isinstance(values, dict) and values.get("key") == plan.key:
+            return [float(loss) for loss in values["losses"]]
+        settings = with_file(self.setup.setup, self.setup.entry(plan.preset))
+        steps, losses = max(min(_FEWEST, plan.steps), round(SHORT * plan.steps)), []
+        for seed in range(seeds):
+            seeded = changed(settings, {"train.seed": settings.train.seed + seed})
+            tried = with_budget(seeded, steps, plan.rate, early=False)
+            loss = yield from try_rate(tried, self.text, f"pilot: seed {seed}")
+            losses += [] if loss is None else [loss]
+        write_json(path, {"key": plan.key, "losses": losses})
+        return losses
+
+
+def best(losses: dict[str, float | None]) -> float | None:
+    """Return the rate of the lowest loss; None if all diverged."""
+    able = [(loss, float(rate)) for rate, loss in losses.items() if loss is not None]
+    return min(able)[1] if able else None
+
+
+def nearest_size(settings: RunSettings, wanted: int, counted: Any) -> dict[str, int]:
+    """Return the width, with the inner width in proportion, whose number of parameters is nearest."""
+    model: Any = settings.model
+    inner = getattr(model, "inner", 0)
+    found: list[tuple[int, dict[str, int]]] = []
+    for hidden in range(_ROUND, 8 * model.hidden, _ROUND):
+        sizes = {"model.hidden": hidden}
+        sizes |= {"model.inner": max(1, round(inner * hidden / model.hidden))} if inner else {}
+        try:
+            found.append((abs(counted(changed(settings, sizes)) - wanted), sizes))
+        except (ConfigError, ValidationError):
+            continue
+    return min(found, key=lambda each: each[0])[1] if found else {}
+
+
+def _shown(losses: dict[str, float | None]) -> str:
+    tried = (f"{rate}: {'diverged' if loss is None else f'{loss:.3f}'}" for rate, loss in losses.items())
+    return f"nats per token after {SHORT:.0%} of them by rate: {', '.join(tried)}"

@@ -1,0 +1,66 @@
+"""Modifications that came after the table, each alone on its vanilla row: ``--model modern/NAME``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nextword.models.modifications import Modification
+
+_SCORES = {"scale": "sqrt"}  # vanilla has the scale in its initial weights, which norms would undo
+_NO_POSITION = {"position": "none"}  # mixers that know the order by themselves
+
+
+def _one(name: str, paper: str, sets: dict[str, Any]) -> Modification:
+    return Modification(name, paper, sets=sets)
+
+
+def _mixer(name: str, paper: str, mixer: str = "") -> Modification:
+    return Modification(name, paper, sets={"mixer": mixer or name, **_NO_POSITION})
+
+
+def _weighing(name: str, paper: str) -> Modification:
+    return Modification(name, paper, sets={"weighing": name})
+
+
+MODERN: tuple[Modification, ...] = (
+    _one("rope", "Su et al. 2021", {"position": "rope"}),
+    _one("alibi", "Press et al. 2022", {"position": "alibi"}),
+    _one("no-position", "Kazemnejad et al. 2023", _NO_POSITION),
+    _one("grouped-query", "Ainslie et al. 2023", {"kv_heads": 2}),
+    _one("multi-query", "Shazeer 2019", {"kv_heads": 1}),
+    _one("latent-attention", "DeepSeek-AI 2024", {"mixer": "latent", "position": "rope"}),
+    _one("qk-norm", "Henry et al. 2020", {"qk_norm": "rms", **_SCORES}),
+    _one("post-norm", "Vaswani et al. 2017", {"norm_place": "post"}),
+    _one("sandwich-norm", "Ding et al. 2021", {"norm_place": "sandwich"}),
+    _one("output-norm", "OLMo 2, 2024", {"norm_place": "output"}),
+    _one("deepnorm", "Wang et al. 2022", {"norm_place": "deepnorm"}),
+    _one("dyt", "Zhu et al. 2025", {"norm": "dyt"}),
+    _one("parallel-block", "Wang & Komatsuzaki 2021", {"block": "parallel"}),
+    _one("relu-squared", "So et al. 2021", {"ffn": "relu2"}),
+    _weighing("softcap", "Gemma Team 2024"),
+    _weighing("sink", "gpt-oss, 2025"),
+    _weighing("off-by-one", "Miller 2023"),
+    _weighing("talking-heads", "Shazeer et al. 2020"),
+    _one("sliding-window", "Beltagy et al. 2020", {"mixer": "window", "windowed": {"width": 32}}),
+    _one("differential", "Ye et al. 2024", {"mixer": "differential"}),
+    _one("value-residual", "Zhou et al. 2024", {"mixer": "value-residual"}),
+    _one("layerscale", "Touvron et al. 2021", {"connections": "layerscale"}),
+    _one("hyper-connections", "Zhu et al. 2024", {"connections": "hyper"}),
+    _one("muon", "Jordan et al. 2024", {"train.optimizer": "muon"}),
+    _mixer("linear-attention", "Katharopoulos et al. 2020", "linear"),
+    _mixer("retnet", "Sun et al. 2023"),
+    _mixer("mamba2", "Dao & Gu 2024"),
+    _mixer("gated-delta", "Yang et al. 2024", "delta"),
+    _mixer("sru", "Lei et al. 2018"),
+    _mixer("qrnn", "Bradbury et al. 2017"),
+    _mixer("mingru", "Feng et al. 2024"),
+    _mixer("minlstm", "Feng et al. 2024"),
+    _one(
+        "together",
+        "Touvron et al. 2023; Qwen Team 2025",
+        {
+            "position": "rope", "norm": "rmsnorm", "qk_norm": "rms", "ffn": "swiglu", "inner": 256,
+            "bias": False, **_SCORES,
+        },
+    ),
+)

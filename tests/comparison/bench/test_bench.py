@@ -1,0 +1,125 @@
+"""A whole bench on a small text: planned once, resumed run by run, written in four forms."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from comparisons import write
+from event_streams import notes_of, until_done
+
+from nextword.comparison.bench import bench as story
+from nextword.comparison.bench import plan
+from nextword.comparison.bench.bench import bench
+from nextword.comparison.bench.setup import set_up
+from nextword.core.errors import ConfigError
+
+SMALL = {
+    "model.layers": 1, "model.hidden": 16, "model.heads": 2, "model.head_size": 8, "model.context": 16,
+    "model.inner": 32, "train.batch": 4, "train.threads": 1, "train.precision": "fp32", "text.size": 300,
+}  # fmt: skip
+
+
+def quick(patch):
+    """Try fewer rates, time fewer steps."""
+    patch.setattr(plan, "RATES", (1e-2, 3e-2))
+    patch.setattr(plan, "_FEWEST", 4)
+    patch.setattr(plan, "_TURNS", 1)
+    patch.setattr(plan, "_TIMED", 0.0)
+    patch.setattr(story, "PILOT", 2)
+
+
+def setup_of(folder, rows="swiglu,elu", **more):
+    sets = SMALL | more.pop("sets", {})
+    return set_up([folder / "text.txt"], rows, sets=sets, out=folder / "out", **{"tokens": 1500, **more})
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bench")
+    write(folder / "text.txt", 600)
+    with pytest.MonkeyPatch.context() as patch:
+        quick(patch)
+        yield folder, *until_done(bench(setup_of(folder)))
+
+
+def test_every_row_has_its_numbers(finished):
+    _, found, events = finished
+    rows = {row.preset: row.first for row in found.standing.rows}
+    assert set(rows) == {"narang/vanilla", "narang/swiglu", "narang/elu"}
+    for run in rows.values():
+        assert run.steps == -(-1500 // 64)
+        assert run.tokens >= 1500
+        assert 0 < run.bits_per_byte < 8
+        assert run.early > 0
+        assert run.final > 0
+        assert run.speed > 0
+        assert run.operations > 0
+        assert f"{run.rate:g}" in run.losses
+    assert rows["narang/vanilla"].relative_speed == 1.0
+    notes = notes_of(events)
+    assert any("pilot: 2 seeds of the baseline" in note for note in notes)
+    assert any(note.startswith("3 rows x 1 seeds, 1,500 tokens for each run") for note in notes)
+
+
+def test_the_files_hold_what_is_shown(finished):
+    folder, found, _ = finished
+    out = folder / "out"
+    assert found.report == out / "report.html"
+    names = sorted(path.name for path in (out / "rows").iterdir())
+    assert names == ["narang-elu.json", "narang-swiglu.json", "narang-vanilla.json"]
+    for name in ("table.csv", "table.md", "table.tex"):
+        assert "SwiGLU" in (out / name).read_text()
+    assert len(json.loads(json.dumps(found.to_json()))["rows"]) == 3
+
+
+def test_a_finished_run_is_not_trained_again_even_without_its_model(finished, monkeypatch):
+    import shutil
+
+    folder, first, _ = finished
+    shutil.rmtree(folder / "out" / "runs" / "narang-elu")
+    monkeypatch.setattr(story, "learn", None)  # nothing may be trained
+    again, events = until_done(bench(setup_of(folder)))
+    assert sum("already finished" in note for note in notes_of(events)) == 3
+    assert str(again) == str(first)
+
+
+def test_another_seed_adds_its_runs_and_keeps_the_plan(finished):
+    folder, _, _ = finished
+    plans = {path.name: path.read_text() for path in (folder / "out" / "plans").iterdir()}
+    found, events = until_done(bench(setup_of(folder, seeds=2)))
+    assert sum("already finished" in note for note in notes_of(events)) == 3
+    assert all(len(row.runs) == 2 for row in found.standing.rows)
+    assert {path.name: path.read_text() for path in (folder / "out" / "plans").iterdir()} == plans
+
+
+def test_parameters_are_matched_by_the_width(tmp_path, monkeypatch):
+    quick(monkeypatch)
+    write(tmp_path / "text.txt", 300)
+    found, _ = until_done(bench(setup_of(tmp_path, "untied", tokens=300, match="parameters")))
+    counts = {row.preset: row.first.parameters for row in found.standing.rows}
+    assert counts["narang/untied"] == pytest.approx(counts["narang/vanilla"], rel=0.3)
+    assert "model.hidden" in json.loads((tmp_path / "out" / "plans" / "narang-untied.json").read_text())["sizes"]
+
+
+def test_operations_are_matched_by_the_steps(tmp_path, monkeypatch):
+    quick(monkeypatch)
+    write(tmp_path / "text.txt", 300)
+    more = {"sets": {"model.layers": 2}, "tokens": 1500, "match": "operations"}
+    found, _ = until_done(bench(setup_of(tmp_path, "mixture-of-softmaxes", **more)))
+    first, second = sorted((row.first for row in found.standing.rows), key=lambda run: run.operations)
+    assert second.operations > first.operations
+    assert second.steps * second.operations == pytest.approx(first.steps * first.operations, rel=0.1)
+
+
+@pytest.mark.parametrize("key", ["train.steps", "train.rate", "train.seed"])
+def test_what_the_bench_chooses_cannot_be_set(tmp_path, key):
+    write(tmp_path / "text.txt", 60)
+    with pytest.raises(ConfigError, match=f"'{key}' cannot be set for --rows"):
+        setup_of(tmp_path, sets={key: 1})
+
+
+def test_a_model_that_counts_has_no_budget(tmp_path):
+    write(tmp_path / "text.txt", 60)
+    with pytest.raises(ConfigError, match="does not learn by steps"):
+        set_up([tmp_path / "text.txt"], "ngram", tokens=10, out=tmp_path / "out")

@@ -1,0 +1,137 @@
+"""The table of a bench: rows against the baseline, beside the published ranking, in four forms."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from nextword.comparison.bench.agreement import agree, ranks, spearman
+from nextword.comparison.bench.power import detectable, power_note
+from nextword.comparison.bench.published import of
+from nextword.comparison.bench.report import page
+from nextword.comparison.bench.result import BenchResult, keep, kept
+from nextword.comparison.bench.rows import rows_of
+from nextword.comparison.bench.setup import Budget
+from nextword.comparison.bench.standing import stand
+from nextword.comparison.bench.writing import as_csv, as_latex, as_markdown
+
+BLOCKS = 40
+
+
+def run(preset, bits, seed=0, jitter=0.002):
+    rng = np.random.default_rng(seed + sum(map(ord, preset)))
+    text = np.random.default_rng(9).normal(1, 0.1, BLOCKS)
+    mean = bits + rng.normal(0, jitter)
+    return BenchResult(
+        preset, f"key-{seed}", seed=seed, bits_per_byte=mean, early=3.0 + bits, final=2.0 + bits, tokens=1000,
+        steps=10, rate=0.01, parameters=1_000_000, operations=1e6, speed=5.0, relative_speed=0.5, threads=1,
+        precision="fp32", losses={"0.003": 3.0, "0.01": 2.5, "0.03": None},
+        blocks=(1000 * mean * text / text.mean() + rng.normal(0, 3, BLOCKS)).tolist(),
+        curve=[(1.0, 100, mean + 1), (2.0, 1000, mean)],
+    )  # fmt: skip
+
+
+def standing(names="vanilla,swiglu,elu,gelu,block-sharing,tied-inputs", seeds=3):
+    rows = rows_of(names)
+    inner = SimpleNamespace(
+        block_bytes=np.full(BLOCKS, 1000.0), data=("my.txt",), valid=(), minutes=None, tune=None,
+        has_networks=True,
+    )  # fmt: skip
+    setup = SimpleNamespace(setup=inner, rows=rows, budget=Budget(1000, None, "tokens"), seeds=seeds)
+    bits = {"vanilla": 2.0, "swiglu": 1.9, "elu": 2.1, "gelu": 2.0003, "block-sharing": 2.3}
+    found = [run(row.preset, bits[row.short], seed) for seed in range(seeds) for row in rows.trained]
+    return stand(setup, found)
+
+
+def test_rows_are_tested_against_the_baseline_and_not_against_the_best():
+    found = {row.preset: row for row in standing().rows}
+    assert found["narang/vanilla"].verdict == "the baseline"
+    assert found["narang/swiglu"].verdict.startswith("better (p")
+    assert found["narang/elu"].verdict.startswith("worse (p")
+    assert found["narang/gelu"].verdict.startswith("no significant difference")
+    assert [row.preset for row in standing().rows][0] == "narang/swiglu"
+
+
+def test_two_seeds_give_differences_without_a_verdict():
+    found = {row.preset: row for row in standing(seeds=2).rows}
+    assert found["narang/swiglu"].verdict == "no verdict below 3 seeds"
+    assert found["narang/swiglu"].test.behind == pytest.approx(-0.1, abs=0.01)
+
+
+def test_what_is_not_there_is_said():
+    text = str(standing())
+    assert "5 rows of 3 seeds" in text
+    assert "Tied encoder/decoder input embeddings: it changes an encoder" in text
+
+
+def test_the_agreement_names_rows_on_the_other_side():
+    found = agree(
+        [("V", 2.0, of("narang/vanilla")), ("S", 2.2, of("narang/swiglu")), ("E", 2.3, of("narang/elu")),
+         ("G", 1.9, of("narang/glu"))], "V",
+    )  # fmt: skip
+    assert found.same_side == ("E", "G")
+    assert found.other_side == ("S",)
+    assert found.rho == pytest.approx(spearman([2, 3, 4, 1], [3, 1, 4, 2]))
+    assert "On the other side: S." in str(found)
+    assert agree([("V", 2.0, of("narang/vanilla"))], "V") is None
+
+
+def test_equal_numbers_share_their_rank_and_rho_is_that_of_scipy():
+    stats = pytest.importorskip("scipy.stats")
+    assert ranks([3.0, 1.0, 3.0]).tolist() == [2.5, 1.0, 2.5]
+    a, b = [1.0, 2.0, 2.0, 4.0, 9.0], [3.0, 1.0, 4.0, 4.0, 8.0]
+    assert spearman(a, b) == pytest.approx(float(stats.spearmanr(a, b).statistic), abs=1e-12)
+    assert spearman([1, 1, 1], [1, 2, 3]) == 0.0
+
+
+def test_more_seeds_find_smaller_differences_and_more_rows_larger_ones():
+    assert detectable(0.01, 1) == math.inf
+    assert detectable(0.01, 10) < detectable(0.01, 3) < detectable(0.01, 2)
+    assert detectable(0.01, 3, rows=40) > detectable(0.01, 3)
+    assert "no verdict, with 3" in power_note([2.0, 2.01, 1.99], 2, 40)
+    assert "pilot diverged" in power_note([2.0], 3, 40)
+
+
+def test_the_table_has_the_same_cells_in_every_form():
+    found = standing()
+    table = found.table()
+    rows = list(csv.reader(io.StringIO(as_csv(table))))
+    assert rows[0] == list(table.columns)
+    assert len(rows) == 1 + len(found.rows)
+    markdown = as_markdown(found)
+    assert len(re.findall(r"(?m)^\| ", markdown)) == 2 + len(found.rows)
+    assert "Spearman's rho" in markdown
+    latex = as_latex(table)
+    assert latex.count(r"\\") == 1 + len(found.rows)
+    assert r"$\pm$" in latex
+
+
+def test_latex_and_markdown_escape_what_means_something_there():
+    table = standing().table()
+    odd = type(table)(("a|b_c", "x", "y"), (("50 % & {", "~", "<"),))
+    assert r"50 \% \& \{" in as_latex(odd)
+    assert r"a|b\_c" in as_latex(odd)
+
+
+def test_the_page_has_all_pictures_and_no_script():
+    html = page(standing()).html()
+    assert html.count("<svg") == 4
+    assert "<script" not in html
+    for words in ("Loss against time", "published, final loss", "Difference from the baseline", "by rate"):
+        assert words in html
+
+
+def test_a_result_is_found_again_by_its_key_alone(tmp_path):
+    made = run("narang/gelu", 2.0)
+    keep(tmp_path, "narang-gelu", made)
+    assert kept(tmp_path, "narang-gelu", made.key) == BenchResult(**{**vars(made), "curve": kept(
+        tmp_path, "narang-gelu", made.key).curve})
+    assert kept(tmp_path, "narang-gelu", "another") is None
+    (tmp_path / "rows" / "narang-gelu.json").write_text('{"key": "key-0", "unknown": 1}')
+    assert kept(tmp_path, "narang-gelu", made.key) is None
