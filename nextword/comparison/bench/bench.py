@@ -18,7 +18,7 @@ from nextword.comparison.bench.power import power_note
 from nextword.comparison.bench.result import BenchResult
 from nextword.comparison.bench.setup import BenchSetup
 from nextword.comparison.bench.standing import Standing, stand
-from nextword.comparison.bench.training import EARLY, Learned, Text, learn, prepare, save
+from nextword.comparison.bench.training import EARLY, RUNS, Learned, Text, learn, prepare, save
 from nextword.comparison.bench.writing import write
 from nextword.comparison.entries import Entry
 from nextword.comparison.measure import scored
@@ -52,7 +52,7 @@ class Benched:
     @property
     def next_command(self) -> str:
         """What one would naturally run next."""
-        return f"nextword compare … --seeds {self.standing.seeds + 1}"
+        return f"nextword generate {self.report.parent / RUNS / self.standing.rows[0].first.run}"
 
     def to_json(self) -> dict[str, Any]:
         """Return every number."""

@@ -29,11 +29,6 @@ class BenchRow:
     title: str
     missing: str = ""  # why it is not trained; "": it is
 
-    @property
-    def short(self) -> str:
-        """The name without that of its set."""
-        return self.preset.rpartition("/")[2]
-
 
 @dataclass(frozen=True)
 class Rows:

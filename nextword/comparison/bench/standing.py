@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,6 @@ class RowStanding:
     is_baseline: bool = False
     test: Test | None = None  # None: it is the baseline, or nothing can be tested
     p: float | None = None  # corrected for the number of rows; None: too few seeds
-    missing: str = ""
 
     @property
     def first(self) -> BenchResult:
@@ -82,7 +81,6 @@ class Standing:
     missing: tuple[tuple[str, str], ...] = ()  # rows that cannot be trained, and why
     waiting: tuple[str, ...] = ()  # rows that are not trained yet, or diverged
     agreement: Agreement | None = None
-    sizes: tuple[float, ...] = field(default=(), repr=False)
 
     @property
     def baseline(self) -> RowStanding:
@@ -182,7 +180,6 @@ def stand(setup: BenchSetup, found: Sequence[BenchResult]) -> Standing:
         tuple((row.title, row.missing) for row in setup.rows.missing),
         tuple(row.title for row in setup.rows.trained if row.preset not in runs),
         agree([(row.title, row.bits, row.published) for row in rows], setup.rows.baseline.title),
-        tuple(sizes),
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from nextword.tasks.lm import PreparedText, Texts
 from nextword.training.fit import train_network
 from nextword.training.order import Conditions
 
+RUNS = "runs"  # the folder of the trained models
 EARLY = 8  # the early loss is that after this part of the steps, as in the table
 _MEASURED = 200  # tokens trained on for each token of the text for choices that is measured
 _FEWEST, _MOST = 2_000, 50_000  # tokens measured each time
@@ -130,7 +131,7 @@ def save(setup: BenchSetup, entry: Entry, learned: Learned, text: Text) -> Train
         learned.settings.train.seed, text.prepared.facts, learned.seconds, dict(learned.facts)
     )
     trained = Trained(learned.settings, learned.model, text.prepared.vocabulary, about, learned.metrics)
-    with new_run(setup.setup.out / "runs" / entry.label, overwrite=True) as new:
+    with new_run(setup.setup.out / RUNS / entry.label, overwrite=True) as new:
         saved.write(trained, new)
     return trained
 

@@ -9,7 +9,7 @@ from comparisons import write
 from event_streams import notes_of, until_done
 
 from nextword.comparison.bench import bench as story
-from nextword.comparison.bench import plan
+from nextword.comparison.bench import plan as planning
 from nextword.comparison.bench.bench import bench
 from nextword.comparison.bench.setup import set_up
 from nextword.core.errors import ConfigError
@@ -22,10 +22,10 @@ SMALL = {
 
 def quick(patch):
     """Try fewer rates, time fewer steps."""
-    patch.setattr(plan, "RATES", (1e-2, 3e-2))
-    patch.setattr(plan, "_FEWEST", 4)
-    patch.setattr(plan, "_TURNS", 1)
-    patch.setattr(plan, "_TIMED", 0.0)
+    patch.setattr(planning, "RATES", (1e-2, 3e-2))
+    patch.setattr(planning, "_FEWEST", 4)
+    patch.setattr(planning, "_TURNS", 1)
+    patch.setattr(planning, "_TIMED", 0.0)
     patch.setattr(story, "PILOT", 2)
 
 
@@ -99,7 +99,8 @@ def test_parameters_are_matched_by_the_width(tmp_path, monkeypatch):
     found, _ = until_done(bench(setup_of(tmp_path, "untied", tokens=300, match="parameters")))
     counts = {row.preset: row.first.parameters for row in found.standing.rows}
     assert counts["narang/untied"] == pytest.approx(counts["narang/vanilla"], rel=0.3)
-    assert "model.hidden" in json.loads((tmp_path / "out" / "plans" / "narang-untied.json").read_text())["sizes"]
+    plan = json.loads((tmp_path / "out" / "plans" / "narang-untied.json").read_text())
+    assert "model.hidden" in plan["sizes"]
 
 
 def test_operations_are_matched_by_the_steps(tmp_path, monkeypatch):
