@@ -18,7 +18,7 @@ from nextword.comparison.bench.power import power_note
 from nextword.comparison.bench.result import BenchResult
 from nextword.comparison.bench.setup import BenchSetup
 from nextword.comparison.bench.standing import Standing, stand
-from nextword.comparison.bench.training import EARLY, RUNS, Learned, Text, learn, prepare, save
+from nextword.comparison.bench.training import RUNS, Learned, Text, learn, prepare, save
 from nextword.comparison.bench.writing import write
 from nextword.comparison.entries import Entry
 from nextword.comparison.measure import scored
@@ -105,7 +105,9 @@ def _one(
             return row
         yield Note(f"{place}: {title}, seed {entry.number}, {plan.steps:,} steps")
         learned = yield from learn(planner.settings(entry.model, plan, entry.number), text, title)
-    except TrainingError as error:  # the other rows continue
+    except TrainingError as error:  # the other rows continue, unless there is nothing to compare with
+        if entry.model == setup.rows.baseline.preset and entry.number == 0:
+            raise
         yield Note(f"{title}, seed {entry.number}: {error}")
         return None
     yield Stage(f"{title}: measure")
@@ -121,16 +123,14 @@ def _measured(
     """Measure the new text, and put all numbers of a run together."""
     trained = save(setup, entry, learned, text)
     report, _, _, blocks = scored(setup.setup, trained)
-    all_tokens = int(learned.facts["tokens"])
-    early = next((nats for _, tokens, nats, _ in learned.curve if tokens * EARLY >= all_tokens), None)
     return BenchResult(
         entry.model, key, seed=learned.settings.train.seed, train_seconds=round(learned.seconds, 3),
         note=plan.note, run=entry.label, title=setup.rows.find(entry.model).title,
         blocks=[finite(float(bits)) for bits in blocks],
         curve=[(seconds, tokens, bits) for seconds, tokens, _, bits in learned.curve],
-        early=early, final=learned.loss, bits_per_byte=finite(report.bits_per_byte),
-        perplexity=finite(report.perplexity), tokens=all_tokens, steps=learned.facts["steps"],
-        rate=plan.rate, parameters=plan.parameters, operations=plan.operations,
+        early=learned.early, final=learned.loss, bits_per_byte=finite(report.bits_per_byte),
+        perplexity=finite(report.perplexity), tokens=int(learned.facts["tokens"]),
+        steps=int(learned.facts["steps"]), rate=plan.rate, parameters=plan.parameters, operations=plan.operations,
         speed=round(plan.speed, 4), relative_speed=round(plan.relative_speed, 4),
         precision=str(learned.facts["precision"]), threads=int(learned.facts["threads"]), version=version(),
         signature=report.signature, losses=plan.losses,

@@ -23,6 +23,7 @@ from nextword.comparison.rows import read_json, write_json
 from nextword.comparison.tokenizers import with_file
 from nextword.core.errors import ConfigError, TrainingError
 from nextword.core.events import Event, Note, Stage
+from nextword.core.settings import Settings
 from nextword.models import presets
 from nextword.models.counts import count
 from nextword.models.transformer import TransformerSettings
@@ -66,7 +67,8 @@ class Plan:
 def key_of(setup: BenchSetup, preset: str) -> str:
     """Return the hash of what a row depends on: what its preset and the user set, the texts, the budget."""
     entry = setup.entry(preset)
-    named = {key: _value(entry.settings, key) for key in sorted(entry.settings.named)}
+    values = {key: _value(entry.settings, key) for key in sorted(entry.settings.named)}
+    named = {key: str(value) for key, value in values.items() if not isinstance(value, Settings)}
     about = [
         preset, dict(presets.find(preset).settings), named, setup.setup.digest,
         _hashes(setup.setup.tokenizers.values()), asdict(setup.budget), RATES, SHORT,
@@ -83,7 +85,7 @@ def _value(settings: RunSettings, key: str) -> Any:
     found: Any = settings.groups[group]
     for name in names:
         found = getattr(found, name)
-    return str(found)
+    return found
 
 
 class Planner:

@@ -68,7 +68,7 @@ def with_budget(settings: RunSettings, steps: int, rate: float, early: bool = Tr
         {
             "train.steps": steps,
             "train.rate": rate,
-            "train.valid_every": max(1, steps // EARLY) if early else steps,
+            "train.valid_every": -(-steps // EARLY) if early else steps,
             "train.valid_tokens": measured,
             "train.log_every": max(1, steps // 50),
         },
@@ -91,6 +91,12 @@ class Learned:
         a, b, c, d = names = ("seconds", "tokens", "valid_nll", "valid_bits_per_byte")
         rows = [row for row in self.metrics if all(row.get(name) is not None for name in names)]
         return [(float(row[a]), int(row[b]), float(row[c]), float(row[d])) for row in rows]
+
+    @property
+    def early(self) -> float | None:
+        """The loss of the text for choices after about an eighth of the steps."""
+        wanted = int(self.facts["tokens"]) / EARLY
+        return min(self.curve, key=lambda each: abs(each[1] - wanted))[2] if self.curve else None
 
     @property
     def loss(self) -> float | None:
