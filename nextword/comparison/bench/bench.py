@@ -130,8 +130,8 @@ def _measured(
         curve=[(seconds, tokens, bits) for seconds, tokens, _, bits in learned.curve],
         early=learned.early, final=learned.loss, bits_per_byte=finite(report.bits_per_byte),
         perplexity=finite(report.perplexity), tokens=int(learned.facts["tokens"]),
-        steps=int(learned.facts["steps"]), rate=plan.rate, parameters=plan.parameters, operations=plan.operations,
-        speed=round(plan.speed, 4), relative_speed=round(plan.relative_speed, 4),
+        steps=int(learned.facts["steps"]), rate=plan.rate, parameters=plan.parameters,
+        operations=plan.operations, speed=round(plan.speed, 4), relative_speed=round(plan.relative_speed, 4),
         precision=str(learned.facts["precision"]), threads=int(learned.facts["threads"]), version=version(),
         signature=report.signature, losses=plan.losses,
     )  # fmt: skip
