@@ -62,7 +62,7 @@ class RowStanding:
         if self.p is None:
             return f"no verdict below {SEEDS} seeds"
         if self.p >= LEVEL:
-            return f"no significant difference ({shown_p(self.p)})"
+            return f"no difference ({shown_p(self.p)})"
         return f"{'worse' if self.test.behind > 0 else 'better'} ({shown_p(self.p)})"
 
     @property
@@ -100,9 +100,13 @@ class Standing:
         waiting = f"; not there: {', '.join(self.waiting)}" if self.waiting else ""
         return " and ".join(parts) + waiting
 
+    @property
+    def is_undecided(self) -> bool:
+        """Whether no row has seeds enough for a verdict."""
+        return all(row.p is None for row in self.rows)
+
     def table(self) -> Table:
         """Return the lecture's table for this text."""
-        base = self.baseline
         columns: dict[str, list[Cell]] = {
             "row": [row.title for row in self.rows],
             "params": [number(row.first.parameters) for row in self.rows],
@@ -118,12 +122,14 @@ class Standing:
         }
         if any(row.published is not None and row.published.final is not None for row in self.rows):
             columns["published"] = [_published(row) for row in self.rows]
-        columns[f"against {base.title}"] = [row.verdict for row in self.rows]
+        if not self.is_undecided:
+            columns[f"against {self.baseline.title}"] = [row.verdict for row in self.rows]
         return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)))
 
     def __str__(self) -> str:
         """Return the table, what is missing, and how it agrees with the published one."""
-        lines = [str(self.table()), "", self.counts + "."]
+        few = f" Below {SEEDS} seeds there is no verdict." if self.is_undecided else ""
+        lines = [str(self.table()), "", f"There are {self.counts}.{few}"]
         lines += [f"{title}: {why}." for title, why in self.missing]
         lines += [row.first.note and f"{row.title}: {row.first.note}." for row in self.rows if row.first.note]
         lines += [str(self.agreement)] if self.agreement else []
