@@ -18,7 +18,7 @@ from nextword.comparison.bench.power import power_note
 from nextword.comparison.bench.result import BenchResult
 from nextword.comparison.bench.setup import BenchSetup
 from nextword.comparison.bench.standing import Standing, stand
-from nextword.comparison.bench.training import RUNS, Learned, Text, learn, prepare, save
+from nextword.comparison.bench.training import RUNS, Learned, Text, prepare, train
 from nextword.comparison.bench.writing import write
 from nextword.comparison.entries import Entry
 from nextword.comparison.measure import scored
@@ -28,6 +28,7 @@ from nextword.core.display import about
 from nextword.core.errors import TrainingError
 from nextword.core.events import Done, Event, Measure, Note, Stage
 from nextword.evaluation.lm.signature import version
+from nextword.runs.saved import Trained
 
 PILOT = 3  # seeds of the baseline, trained for a short time
 _WHOLE = 1.4  # times the steps themselves: the sweep, and what is measured
@@ -104,24 +105,24 @@ def _one(
             yield Note(f"{place}: {title}, seed {entry.number} is already finished")
             return row
         yield Note(f"{place}: {title}, seed {entry.number}, {plan.steps:,} steps")
-        learned = yield from learn(planner.settings(entry.model, plan, entry.number), text, title)
+        settings = planner.settings(entry.model, plan, entry.number)
+        learned, trained = yield from train(setup, entry, settings, text, key)
     except TrainingError as error:  # the other rows continue, unless there is nothing to compare with
         if entry.model == setup.rows.baseline.preset and entry.number == 0:
             raise
         yield Note(f"{title}, seed {entry.number}: {error}")
         return None
     yield Stage(f"{title}: measure")
-    row = _measured(setup, entry, plan, learned, text, key)
+    row = _measured(setup, entry, plan, learned, trained, key)
     results.keep(setup.setup.out, entry.label, row)
     yield Measure(results.short(row))
     return row
 
 
 def _measured(
-    setup: BenchSetup, entry: Entry, plan: Plan, learned: Learned, text: Text, key: str
+    setup: BenchSetup, entry: Entry, plan: Plan, learned: Learned, trained: Trained, key: str
 ) -> BenchResult:
     """Measure the new text, and put all numbers of a run together."""
-    trained = save(setup, entry, learned, text)
     report, _, _, blocks = scored(setup.setup, trained)
     return BenchResult(
         entry.model, key, seed=learned.settings.train.seed, train_seconds=round(learned.seconds, 3),

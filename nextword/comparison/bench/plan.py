@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Generator, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -111,7 +111,9 @@ class Planner:
         key = key_of(self.setup, preset)
         found = self._kept(preset, key)
         if found is None:
-            found = yield from self._made_now(preset, key, first)
+            found = yield from self._begun(preset, key, first)
+        if not found.rate:
+            found = yield from self._swept(found)
         self._made[preset] = found
         return found
 
@@ -119,13 +121,18 @@ class Planner:
         return self.setup.setup.out / FOLDER / f"{self.setup.entry(preset).label}.json"
 
     def _kept(self, preset: str, key: str) -> Plan | None:
-        """Return the plan that was written; it may be unfinished: then its rates are continued."""
+        """Return the plan that was written; without a rate it is unfinished, and its sweep continues."""
         values = read_json(self._path(preset))
-        if not isinstance(values, dict) or values.get("key") != key or not values.get("rate"):
+        if not isinstance(values, dict) or values.get("key") != key:
             return None
         return Plan(**values)
 
-    def _made_now(self, preset: str, key: str, first: Plan | None) -> Generator[Event, None, Plan]:
+    def _keep(self, plan: Plan) -> Plan:
+        write_json(self._path(plan.preset), asdict(plan))
+        return plan
+
+    def _begun(self, preset: str, key: str, first: Plan | None) -> Generator[Event, None, Plan]:
+        """Return a plan with everything but the learning rate."""
         title = self.setup.rows.find(preset).title
         settings = with_file(self.setup.setup, self.setup.entry(preset))
         sizes, note = self._sizes(settings, first)
@@ -134,16 +141,9 @@ class Planner:
         yield Stage(f"{title}: time some steps")
         seconds, relative = self._timed(settings, first)
         steps = self._steps(settings, first, seconds, operations)
-        losses = yield from self._sweep(settings, steps, title)
-        rate = best(losses)
-        if rate is None:
-            raise TrainingError(f"{title}: training diverged at every learning rate that was tried")
-        made = Plan(
-            preset, key, parameters, operations, dict(sizes), seconds, relative, steps, losses, rate, note
+        return self._keep(
+            Plan(preset, key, parameters, operations, dict(sizes), seconds, relative, steps, note=note)
         )
-        write_json(self._path(preset), asdict(made))
-        yield Note(f"{title}: {steps:,} steps at rate {rate:g}; {_shown(losses)}")
-        return made
 
     def counted(self, settings: RunSettings) -> tuple[int, float | None]:
         """Count parameters, and operations for a token, by formula."""
@@ -199,40 +199,52 @@ class Planner:
             return max(1, round(first.steps * first.operations / operations))
         return first.steps
 
-    def _sweep(
-        self, settings: RunSettings, steps: int, title: str
-    ) -> Generator[Event, None, dict[str, float | None]]:
-        """Try the rates; where the best is at an end, one more."""
-        short, losses = max(min(_FEWEST, steps), round(SHORT * steps)), {}
+    def _swept(self, plan: Plan) -> Generator[Event, None, Plan]:
+        """Try the rates; where the best is at an end, one more. What was tried is kept at once."""
+        title = self.setup.rows.find(plan.preset).title
+        settings = changed(with_file(self.setup.setup, self.setup.entry(plan.preset)), plan.sizes)
         for rate in RATES:
-            losses[f"{rate:g}"] = yield from self._tried(settings, short, rate, title)
-        chosen = best(losses)
+            plan = yield from self._tried(plan, settings, rate, title)
+        chosen = best(plan.losses)
         further = {RATES[0]: RATES[0] / _FURTHER, RATES[-1]: RATES[-1] * _FURTHER}.get(chosen or 0.0)
         if further is not None:
-            losses[f"{further:g}"] = yield from self._tried(settings, short, further, title)
-        return dict(sorted(losses.items(), key=lambda each: float(each[0])))
+            plan = yield from self._tried(plan, settings, further, title)
+            chosen = best(plan.losses)
+        if chosen is None:
+            raise TrainingError(f"{title}: training diverged at every learning rate that was tried")
+        losses = dict(sorted(plan.losses.items(), key=lambda each: float(each[0])))
+        yield Note(f"{title}: {plan.steps:,} steps at rate {chosen:g}; {_shown(losses)}")
+        return self._keep(replace(plan, losses=losses, rate=chosen))
 
     def _tried(
-        self, settings: RunSettings, steps: int, rate: float, title: str
-    ) -> Generator[Event, None, float | None]:
-        tried = with_budget(settings, steps, rate, early=False)
-        return (yield from try_rate(tried, self.text, f"{title}: rate {rate:g}"))
+        self, plan: Plan, settings: RunSettings, rate: float, title: str
+    ) -> Generator[Event, None, Plan]:
+        if f"{rate:g}" in plan.losses:
+            return plan
+        tried = with_budget(settings, _short(plan.steps), rate, early=False)
+        loss = yield from try_rate(tried, self.text, f"{title}: rate {rate:g}")
+        return self._keep(replace(plan, losses={**plan.losses, f"{rate:g}": loss}))
 
     def pilot(self, plan: Plan, seeds: int) -> Generator[Event, None, list[float]]:
-        """Return the loss of the baseline after a short training with other seeds, at its own rate."""
+        """Return the losses of the baseline after a short training at its rate: the sweep's, and more seeds'."""
         path = self._path(plan.preset).with_name("pilot.json")
         values = read_json(path)
         if isinstance(values, dict) and values.get("key") == plan.key:
             return [float(loss) for loss in values["losses"]]
         settings = with_file(self.setup.setup, self.setup.entry(plan.preset))
-        steps, losses = max(min(_FEWEST, plan.steps), round(SHORT * plan.steps)), []
-        for seed in range(seeds):
+        swept = plan.losses.get(f"{plan.rate:g}")
+        losses = [] if swept is None else [swept]
+        for seed in range(1, seeds):
             seeded = changed(settings, {"train.seed": settings.train.seed + seed})
-            tried = with_budget(seeded, steps, plan.rate, early=False)
+            tried = with_budget(seeded, _short(plan.steps), plan.rate, early=False)
             loss = yield from try_rate(tried, self.text, f"pilot: seed {seed}")
             losses += [] if loss is None else [loss]
         write_json(path, {"key": plan.key, "losses": losses})
         return losses
+
+
+def _short(steps: int) -> int:
+    return max(min(_FEWEST, steps), round(SHORT * steps))
 
 
 def best(losses: dict[str, float | None]) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, cast
 
 from nextword.comparison.bench.setup import BenchSetup
@@ -16,8 +17,10 @@ from nextword.core.task import Preparation
 from nextword.runs import facts, saved
 from nextword.runs.saved import Trained
 from nextword.runs.settings import RunSettings, changed
+from nextword.store.checkpoints import Checkpoint, find_last
 from nextword.store.writing import new_run
 from nextword.tasks.lm import PreparedText, Texts
+from nextword.training.checkpointing import BEGUN, Checkpointer
 from nextword.training.fit import train_network
 from nextword.training.order import Conditions
 
@@ -104,11 +107,13 @@ class Learned:
         return self.curve[-1][2] if self.curve else None
 
 
-def learn(settings: RunSettings, text: Text, name: str) -> Generator[Event, None, Learned]:
-    """Train a network; events that would only repeat themselves are left out."""
+def learn(
+    settings: RunSettings, text: Text, name: str, conditions: Conditions | None = None
+) -> Generator[Event, None, Learned]:
+    """Train a network; notes that every run would repeat are left out."""
     metrics: list[dict[str, Any]] = []
     began = time.perf_counter()
-    events = train_network(settings, text.prepared, Conditions(), metrics)
+    events = train_network(settings, text.prepared, conditions or Conditions(), metrics)
     while True:
         try:
             event = next(events)
@@ -131,15 +136,28 @@ def try_rate(settings: RunSettings, text: Text, name: str) -> Generator[Event, N
     return learned.loss
 
 
-def save(setup: BenchSetup, entry: Entry, learned: Learned, text: Text) -> Trained:
-    """Write the run, as `train` would, and return it."""
-    about = facts.collect(
-        learned.settings.train.seed, text.prepared.facts, learned.seconds, dict(learned.facts)
-    )
-    trained = Trained(learned.settings, learned.model, text.prepared.vocabulary, about, learned.metrics)
-    with new_run(setup.setup.out / RUNS / entry.label, overwrite=True) as new:
+def train(
+    setup: BenchSetup, entry: Entry, settings: RunSettings, text: Text, key: str
+) -> Generator[Event, None, tuple[Learned, Trained]]:
+    """Train a run and write it as `train` would; one that was killed is resumed from its last checkpoint."""
+    target, title = setup.setup.out / RUNS / entry.label, setup.rows.find(entry.model).title
+    checkpoint = _checkpoint(target, key)
+    with new_run(target, overwrite=True, resumes=checkpoint is not None) as new:
+        checkpointer = Checkpointer(new, settings.find_task(), {"bench": key}, checkpoint)
+        learned = yield from learn(settings, text, title, Conditions(checkpointer=checkpointer))
+        data, seed = text.prepared.facts, learned.settings.train.seed
+        about = facts.collect(seed, data, learned.seconds, dict(learned.facts))
+        trained = Trained(learned.settings, learned.model, text.prepared.vocabulary, about, learned.metrics)
         saved.write(trained, new)
-    return trained
+    return learned, trained
+
+
+def _checkpoint(target: Path, key: str) -> Checkpoint | None:
+    """Return the last checkpoint of this very run, if it was not finished."""
+    found = find_last(target).checkpoint
+    if found is None or found.folder.read_json(BEGUN).get("asked") != {"bench": key}:
+        return None
+    return found
 
 
 def _any(value: Any) -> Any:

@@ -78,7 +78,7 @@ def test_a_finished_run_is_not_trained_again_even_without_its_model(finished, mo
 
     folder, first, _ = finished
     shutil.rmtree(folder / "out" / "runs" / "narang-elu")
-    monkeypatch.setattr(story, "learn", None)  # nothing may be trained
+    monkeypatch.setattr(story, "train", None)  # nothing may be trained
     again, events = until_done(bench(setup_of(folder)))
     assert sum("already finished" in note for note in notes_of(events)) == 3
     assert str(again) == str(first)
