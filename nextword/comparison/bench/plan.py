@@ -226,7 +226,7 @@ class Planner:
         return self._keep(replace(plan, losses={**plan.losses, f"{rate:g}": loss}))
 
     def pilot(self, plan: Plan, seeds: int) -> Generator[Event, None, list[float]]:
-        """Return the losses of the baseline after a short training at its rate: the sweep's, and more seeds'."""
+        """Return losses of the baseline after a short training at its rate: the sweep's, and other seeds'."""
         path = self._path(plan.preset).with_name("pilot.json")
         values = read_json(path)
         if isinstance(values, dict) and values.get("key") == plan.key:
