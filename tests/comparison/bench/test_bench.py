@@ -13,6 +13,7 @@ from nextword.comparison.bench import plan as planning
 from nextword.comparison.bench.bench import bench
 from nextword.comparison.bench.setup import set_up
 from nextword.core.errors import ConfigError
+from nextword.core.events import Measure, Note
 
 SMALL = {
     "model.layers": 1, "model.hidden": 16, "model.heads": 2, "model.head_size": 8, "model.context": 16,
@@ -111,6 +112,28 @@ def test_operations_are_matched_by_the_steps(tmp_path, monkeypatch):
     first, second = sorted((row.first for row in found.standing.rows), key=lambda run: run.operations)
     assert second.operations > first.operations
     assert second.steps * second.operations == pytest.approx(first.steps * first.operations, rel=0.1)
+
+
+def test_a_killed_run_continues_from_its_last_checkpoint(tmp_path, monkeypatch):
+    quick(monkeypatch)
+    sets = {"sets": {"train.save_every": 5}}
+    found = {}
+    for name in ("killed", "whole"):
+        folder = tmp_path / name
+        folder.mkdir()
+        write(folder / "text.txt", 300)
+        if name == "killed":
+            events, is_run = bench(setup_of(folder, "vanilla", **sets)), False
+            for event in events:
+                is_run = is_run or (isinstance(event, Note) and event.message.startswith("1 of 1"))
+                if is_run and isinstance(event, Measure) and event.values.get("step", 0) >= 12:
+                    break
+            events.close()
+        done, _ = until_done(bench(setup_of(folder, "vanilla", **sets)))
+        found[name] = done.standing.rows[0].first
+    run = tmp_path / "killed" / "out" / "runs" / "narang-vanilla"
+    assert json.loads((run / "training.json").read_text())["training"]["resumed"] == [10]
+    assert found["killed"].bits_per_byte == found["whole"].bits_per_byte
 
 
 @pytest.mark.parametrize("key", ["train.steps", "train.rate", "train.seed"])
