@@ -59,7 +59,7 @@ PRESETS: dict[str, Preset] = {
 
 @cache
 def modifications() -> Mapping[str, Preset]:
-    """Return the modifications of the Transformer, which most trainings do not need."""
+    """Return the modifications of the Transformer, which most training runs do not need."""
     from nextword.models.ablations import ABLATIONS, ORIGINAL
     from nextword.models.modern import MODERN
     from nextword.models.modifications import TABLE, language_model

@@ -11,7 +11,7 @@ from nextword.evaluation.significance import LEVEL, POWER, SEEDS, spread, studen
 def detectable(deviation: float, seeds: int, rows: int = 1) -> float:
     """Return the smallest difference that most benches find, if seeds alone make runs differ.
 
-    Two rows of so many seeds each, a two-sided test by Student's distribution; ``rows``: how many are tested
+    Two rows of this many seeds each, a two-sided test by Student's distribution; ``rows``: how many are tested
     at once, so that the level of the first is divided by them (Bonferroni, as the strictest step of Holm's).
     """
     if seeds < 2:
@@ -22,7 +22,7 @@ def detectable(deviation: float, seeds: int, rows: int = 1) -> float:
 
 
 def power_note(losses: Sequence[float], seeds: int, rows: int) -> str:
-    """Say what a bench of so many seeds can find, from the losses of a pilot."""
+    """Say what a bench of this many seeds can find, from the losses of a pilot."""
     deviation = spread(losses)
     if deviation is None:
         return "the pilot diverged, so it is not known which differences can be found"

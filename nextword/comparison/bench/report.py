@@ -23,7 +23,7 @@ def page(standing: Standing) -> Page:
         made.picture(
             pictures.differences(standing),
             "Bits per byte of the new text against the baseline, with the 95 % interval of the difference: "
-            "green is better, orange worse, grey cannot be told apart. " + _seeds(standing),
+            "green is better, orange worse, grey does not differ clearly. " + _seeds(standing),
         )
     made.heading("Loss against time")
     made.picture(

@@ -1,4 +1,4 @@
-"""One training of a bench: a row, a seed, so many steps; the text is encoded once for all of them."""
+"""One training of a bench: a row, a seed, its steps; the text is encoded once for all of them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def length_of(train: Any, model: Any) -> int:
 
 
 def with_budget(settings: RunSettings, steps: int, rate: float, early: bool = True) -> RunSettings:
-    """Return settings that train for so many steps; ``early``: measure also on the way."""
+    """Return settings that train for this many steps; ``early``: measure also on the way."""
     measured = max(_FEWEST, min(_MOST, steps * tokens_of(settings) // _MEASURED))
     return changed(
         settings,
