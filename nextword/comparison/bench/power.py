@@ -1,4 +1,4 @@
-"""Which differences a bench can find, told before it begins: by how much the baseline's seeds differ."""
+"""Which differences a bench can find, said before it begins: by how much the baseline's seeds differ."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from nextword.evaluation.significance import LEVEL, POWER, SEEDS, spread, studen
 def detectable(deviation: float, seeds: int, rows: int = 1) -> float:
     """Return the smallest difference that most benches find, if seeds alone make runs differ.
 
-    Two rows of this many seeds each, a two-sided test by Student's distribution; ``rows``: how many are tested
-    at once, so that the level of the first is divided by them (Bonferroni, as the strictest step of Holm's).
+    Two rows of this many seeds each, a two-sided test by Student's distribution. ``rows``: how many are
+    tested at once; the level of the first is divided by them (Bonferroni, the strictest step of Holm's).
     """
     if seeds < 2:
         return math.inf
