@@ -75,6 +75,8 @@ class Heads(nn.Module):
     roles: ClassVar[Roles] = {"out": Role.OUT}
     adds_positions: ClassVar[bool] = True  # whether it has scores that positions are added to
     looks_at_distance: ClassVar[bool] = False  # ... also those that depend on the query
+    has_heads: ClassVar[bool] = True  # whether its output matrix sees heads side by side
+    norms_queries: ClassVar[bool] = False  # whether the slot "qk_norm" norms queries and keys
     weighs: ClassVar[bool] = True  # whether the slot "weighing" turns its scores to weights
     from_x: nn.Linear
     out: nn.Linear
@@ -145,6 +147,7 @@ class Attention(Heads):
     """
 
     looks_at_distance = True
+    norms_queries = True
 
     def __init__(self, shape: Shape, position: NoPosition) -> None:
         super().__init__(shape)

@@ -6,7 +6,7 @@ connections" [MAUSAM "Transformers (2017) Made Many Changes at Once!"]. Pre-norm
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -33,6 +33,7 @@ class PreNorm(nn.Module):
     """x ← x + f(N(x)): the stream itself is never normed, so the stack ends with a norm of its own."""
 
     ends_with_norm = True
+    norms_stream: ClassVar[bool] = False
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -61,6 +62,7 @@ class PostNorm(PreNorm):
     """x ← N(x + f(x)): the Transformer of 2017, which needs a warm-up."""
 
     ends_with_norm = False
+    norms_stream = True
 
     def enter(self, stream: Tensor) -> Tensor:
         """Return the stream as it is."""

@@ -126,7 +126,7 @@ class ClusterEmbedding(nn.Module):
         """Make a head that shares the vectors."""
         if issubclass(kind, AdaptiveHead):
             return AdaptiveHead(self.width, vocab_size, forbidden, words=self, cutoffs=self.edges[1:-1])
-        if issubclass(kind, SoftmaxHead):
+        if kind is SoftmaxHead:
             return ClusterSoftmax(self, vocab_size, forbidden)
         raise ConfigError(
             "'model.embedding_kind' is 'adaptive', and this head cannot share its vectors; set 'model.tied' "

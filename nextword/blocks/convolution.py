@@ -95,6 +95,8 @@ class LightConvolution(nn.Module):
     roles: ClassVar[Roles] = {"out": Role.OUT, "taps_NJ": Role.POSITION, "bias_C": Role.BIAS}
     adds_positions: ClassVar[bool] = False
     weighs: ClassVar[bool] = False
+    has_heads: ClassVar[bool] = False
+    norms_queries: ClassVar[bool] = False
     options: ClassVar[type[Settings]] = ConvolutionSettings
 
     def __init__(self, shape: Shape, position: NoPosition) -> None:

@@ -49,6 +49,7 @@ class FunnelSettings(Settings):
 class Funnel(Stack):
     """Groups of layers, each on a shorter sequence than the one before."""
 
+    takes_lanes: ClassVar[bool] = False  # its stream is one vector a token
     options: ClassVar[type[Settings]] = FunnelSettings
 
     def __init__(self, shape: Shape, position: Any) -> None:

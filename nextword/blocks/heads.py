@@ -16,6 +16,7 @@ from nextword.blocks.losses import linear_cross_entropy, linear_log_probs
 from nextword.blocks.recompute import recomputed
 from nextword.blocks.roles import Role, Roles
 from nextword.core import catalog
+from nextword.core.errors import ConfigError
 from nextword.core.settings import Settings
 
 _ROWS = 256  # rows of logits that are held at once to measure the removed mass
@@ -123,6 +124,19 @@ class SoftmaxHead(nn.Module):
         bias_V = self.bias_V + self.closed_in_loss_V
         return linear_cross_entropy(features_ND, self.weight_VD, bias_V, targets_N, smoothing)
 
+    def square_normalizers(self, features_ND: Tensor) -> Tensor:
+        """Compute Σ (log Σ exp)² of the logits (z-loss, Chowdhery et al. 2022), a few rows at a time."""
+        own = [weight for weight in (self.weight_VD, self.bias_V) if weight.requires_grad]
+        total = features_ND.new_zeros(())
+        for x_ND in torch.split(features_ND, _ROWS):
+            total = total + recomputed(self._square_normalizers, x_ND, own)
+        return total
+
+    def _square_normalizers(self, x_ND: Tensor) -> Tensor:
+        bias_V = self.bias_V + self.closed_in_loss_V
+        logits_NV = torch.addmm(bias_V, x_ND, self.weight_VD[: self.vocab_size].T)
+        return logits_NV.float().logsumexp(dim=-1).square().sum()
+
     @property
     def removes_mass(self) -> bool:
         """Tell whether the loss gives a share to tokens that `log_probs` leaves out."""
@@ -171,6 +185,10 @@ class ProjectedHead(nn.Module):
         """Project, then ask the head."""
         found: Tensor = self._head.loss(self._narrow(features_ND), targets_N, smoothing)
         return found
+
+    def square_normalizers(self, features_ND: Tensor) -> Tensor:
+        """Project, then ask the head."""
+        return square_normalizers(self.head, self._narrow(features_ND))
 
     def removed_mass(self, features_ND: Tensor) -> Tensor:
         """Project, then ask the head."""
@@ -246,3 +264,14 @@ class LogitsHead(nn.Module):
 
 def _bound(nats: Callable[[Tensor, Tensor], Tensor], targets_N: Tensor) -> Callable[[Tensor], Tensor]:
     return lambda x_ND: nats(x_ND, targets_N)
+
+
+def square_normalizers(head: nn.Module, features_ND: Tensor) -> Tensor:
+    """Compute Σ (log Σ exp)² of a head's logits; raise where it has no such logits."""
+    own: Callable[[Tensor], Tensor] | None = getattr(head, "square_normalizers", None)
+    if own is None:
+        raise ConfigError(
+            "'train.z_loss' is about the logits of one softmax, but this model's head has several; set "
+            "'train.z_loss' to 0, or 'model.head' to 'softmax'"
+        )
+    return own(features_ND)

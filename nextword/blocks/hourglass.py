@@ -39,6 +39,7 @@ class Shortened(NamedTuple):
 class Hourglass(Stack):
     """The first and the last group of layers see every token, those between them every k-th place."""
 
+    takes_lanes: ClassVar[bool] = False  # its stream is one vector a token
     options: ClassVar[type[Settings]] = FunnelSettings
 
     def __init__(self, shape: Shape, position: NoPosition) -> None:

@@ -24,6 +24,7 @@ LANES = 4
 class HyperConnections(Join):
     """Four streams; the end is their mean."""
 
+    lanes = LANES
     roles: ClassVar[Roles] = {"read_L": Role.SCALE, "write_L": Role.SCALE, "mix_LL": Role.SCALE}
 
     def __init__(self, inputs: int, outputs: int) -> None:

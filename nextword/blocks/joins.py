@@ -22,6 +22,8 @@ from nextword.blocks.roles import Role, Roles
 class Join(nn.Module):
     """What all joins have; ``width`` is that of the stream after the layer."""
 
+    lanes: ClassVar[int] = 1  # streams side by side
+
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
         self.width = outputs

@@ -36,6 +36,8 @@ class LinearMixer(nn.Module):
     roles: ClassVar[Roles] = {"out": Role.OUT, "gain_V": Role.NORM}
     adds_positions: ClassVar[bool] = False
     weighs: ClassVar[bool] = False
+    has_heads: ClassVar[bool] = False
+    norms_queries: ClassVar[bool] = False
     name: ClassVar[str] = "retnet"
     gated: ClassVar[bool] = True  # the output is gated by SiLU of the input
 

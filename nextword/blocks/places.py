@@ -52,6 +52,7 @@ class DeepNorm(PreNorm):
     """
 
     ends_with_norm = False
+    norms_stream = True
 
     def __init__(self, shape: Shape) -> None:
         super().__init__(shape)

@@ -40,6 +40,8 @@ class CellMixer(nn.Module):
 
     adds_positions: ClassVar[bool] = False
     weighs: ClassVar[bool] = False
+    has_heads: ClassVar[bool] = False
+    norms_queries: ClassVar[bool] = False
     cell: ClassVar[str] = "lstm"
     matrices: ClassVar[int] = 8  # of the cell, from width to width
     biases: ClassVar[int] = 4
@@ -97,6 +99,8 @@ class GatedScan(nn.Module):
     roles: ClassVar[Roles] = {"out": Role.OUT}
     adds_positions: ClassVar[bool] = False
     weighs: ClassVar[bool] = False
+    has_heads: ClassVar[bool] = False
+    norms_queries: ClassVar[bool] = False
     gates: ClassVar[int] = 3  # vectors that are computed from each input
     places: ClassVar[int] = 1  # inputs that they are computed from: this one and those before it
 

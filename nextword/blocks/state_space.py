@@ -48,6 +48,8 @@ class Mamba2(nn.Module):
 
     adds_positions: ClassVar[bool] = False
     weighs: ClassVar[bool] = False
+    has_heads: ClassVar[bool] = False
+    norms_queries: ClassVar[bool] = False
     name: ClassVar[str] = "mamba2"
     options: ClassVar[type[Settings]] = StateSpaceSettings
     roles: ClassVar[Roles] = {

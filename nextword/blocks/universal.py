@@ -55,6 +55,7 @@ class RecurrenceSettings(Settings):
 class Universal(Stack):
     """L layers with weights of their own, applied together several times; usually L = 1."""
 
+    takes_lanes: ClassVar[bool] = False  # its stream is one vector a token
     options: ClassVar[type[Settings]] = RecurrenceSettings
     roles: ClassVar[Roles] = {"steps_SD": Role.POSITION}
     waves_SD: Tensor

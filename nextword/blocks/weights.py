@@ -94,6 +94,17 @@ def deepnorm(network: nn.Module) -> None:
                 _xavier(cast(nn.Linear, part.from_source), [size, size], (1.0, beta))
 
 
+def mup(network: nn.Module) -> None:
+    """Give all matrices variance 1 / fan-in, and tokens' vectors one that does not depend on the width.
+
+    Yang et al. 2022, with ``base_width``, which also scales the scores of tokens and the rates of matrices.
+    """
+    for linear, _ in _of_stack(network):
+        nn.init.normal_(linear.weight, std=linear.in_features**-0.5)
+        _no_bias(linear)
+    _embeddings(network, 0.05)
+
+
 def _xavier(linear: nn.Linear, sizes: list[int], gains: tuple[float, ...]) -> None:
     """Draw matrices that are stored as one."""
     for rows, gain in zip(torch.split(linear.weight.detach(), sizes), gains, strict=True):

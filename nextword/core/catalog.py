@@ -158,6 +158,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "scaled": "nextword.blocks.embeddings:ScaledEmbedding",
         "factorized": "nextword.blocks.embeddings:Factorized",
         "adaptive": "nextword.blocks.clusters:ClusterEmbedding",
+        "sphere": "nextword.blocks.sphere:SphereEmbedding",
     },
     # Memories beside a model: objects with the protocol of `mixtures.memory.Kind`.
     "memory": {
@@ -210,6 +211,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "softmax": "nextword.blocks.heads:SoftmaxHead",
         "adaptive": "nextword.blocks.adaptive:AdaptiveHead",
         "softmaxes": "nextword.blocks.softmaxes:Softmaxes",
+        "sphere": "nextword.blocks.sphere:SphereHead",
     },
     # Parts of a Transformer, made from a `blocks.shape.Shape`; see `models.build`.
     "position": {
@@ -243,6 +245,7 @@ SLOTS: dict[str, dict[str, str]] = {
     "qk_norm": {
         "none": "nextword.blocks.attention:NoQKNorm",
         "rms": "nextword.blocks.attention:QKNorm",
+        "sphere": "nextword.blocks.sphere:SphereQKNorm",
     },
     "ffn": {
         "relu": "nextword.blocks.feedforward:ReLU",
@@ -261,6 +264,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "swiglu": "nextword.blocks.feedforward:SwiGLU",
         "liglu": "nextword.blocks.feedforward:LiGLU",
         "fixup": "nextword.blocks.feedforward:Fixup",
+        "sphere": "nextword.blocks.sphere:SphereSwiGLU",
         "experts": "nextword.blocks.experts:Experts",
         "switch": "nextword.blocks.experts:Switch",
         "memory": "nextword.blocks.memory:ProductKeyMemory",
@@ -279,6 +283,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "sqrt": "nextword.blocks.attention:sqrt",
         "linear": "nextword.blocks.attention:linear_scale",
         "none": "nextword.blocks.attention:no_scale",
+        "grow": "nextword.blocks.sphere:grow",
     },
     "mixer": {
         "attention": "nextword.blocks.attention:Attention",
@@ -298,6 +303,8 @@ SLOTS: dict[str, dict[str, str]] = {
         "minlstm": "nextword.blocks.recurrent_mixers:MinLSTM",
         "sru": "nextword.blocks.recurrent_mixers:SRU",
         "qrnn": "nextword.blocks.recurrent_mixers:QRNN",
+        "mlstm": "nextword.blocks.xlstm:MLSTM",
+        "slstm": "nextword.blocks.xlstm:SLSTM",
         "synthesizer-dense": "nextword.blocks.synthesizer:Dense",
         "synthesizer-dense-plus": "nextword.blocks.synthesizer:DensePlus",
         "synthesizer-dense-plus-alpha": "nextword.blocks.synthesizer:DensePlusAlpha",
@@ -320,6 +327,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "layerscale": "nextword.blocks.joins:LayerScale",
         "gru": "nextword.blocks.joins:GRUGate",
         "universal": "nextword.blocks.joins:UniversalGate",
+        "sphere": "nextword.blocks.sphere:SphereJoin",
         "hyper": "nextword.blocks.hyper:HyperConnections",
         "hyper-dynamic": "nextword.blocks.hyper:DynamicHyperConnections",
     },
@@ -337,6 +345,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "funnel": "nextword.blocks.funnel:Funnel",
         "hourglass": "nextword.blocks.hourglass:Hourglass",
         "transparent": "nextword.blocks.transparent:TransparentStack",
+        "sphere": "nextword.blocks.sphere:SphereStack",
     },
     # What a decoder sees of an encoder: a `blocks.link.Last` of (layers, layers of the decoder, dropout).
     "link": {
@@ -349,6 +358,8 @@ SLOTS: dict[str, dict[str, str]] = {
         "t5": "nextword.blocks.weights:t5",
         "fixup": "nextword.blocks.weights:fixup",
         "deepnorm": "nextword.blocks.weights:deepnorm",
+        "mup": "nextword.blocks.weights:mup",
+        "sphere": "nextword.blocks.sphere:sphere",
     },
     # Rules for an update: functions (network, settings) -> a list of `training.optimizers.Rule`.
     "optimizer": {

@@ -1,4 +1,4 @@
-"""From settings to the sizes of a Transformer; combinations that do not work are refused here.
+"""From settings to the sizes of a Transformer; combinations that do not work: `models.impossible`.
 
 The parts themselves are named in the catalog and made in `blocks.stack` and `blocks.block`; their settings
 are in `models.parts`.
@@ -11,6 +11,7 @@ from typing import Any
 from nextword.blocks.shape import Shape
 from nextword.core.catalog import find
 from nextword.core.errors import ConfigError
+from nextword.models.impossible import refuse_impossible
 
 FIELDS = {"connections": "join"}  # settings whose field of a shape has another name
 DIFFER = {  # settings in which a layer may differ from the others -> the slot that names its values
@@ -40,10 +41,7 @@ def shape_of(settings: Any) -> Shape:
             f"'model.kv_heads' is {kv_heads}, which does not divide 'model.heads' {heads}; "
             f"try {_either(_near(kv_heads, heads))}"
         )
-    _check_position(settings, head_size)
-    _check_joins(settings)
-    _check_order(settings)
-    _check_mixers(settings)
+    refuse_impossible(settings, head_size)
     return Shape(
         width=settings.hidden,
         layers=settings.layers,
@@ -96,55 +94,6 @@ def _head_size(hidden: int, heads: int) -> int:
             f"try {_either(_near(heads, hidden))}, or set 'model.head_size'"
         )
     return int(hidden // heads)
-
-
-def _check_position(settings: Any, head_size: int) -> None:
-    if settings.position == "rope" and head_size % 2:
-        raise ConfigError(
-            f"'model.position' is 'rope', which rotates pairs, but a head has {head_size} features; "
-            f"change 'model.heads' or 'model.head_size' so that it is even, or choose another position"
-        )
-
-
-def _check_joins(settings: Any) -> None:
-    if settings.connections == "plain" and settings.init == "zero":
-        raise ConfigError(
-            "'model.connections' is 'plain' and 'model.init' is 'zero', so that the first block would return "
-            "zeros only; set 'model.init' to 'gpt2'"
-        )
-
-
-def _check_order(settings: Any) -> None:
-    orders = {
-        settings.order,
-        *(settings.parts_at(index).get("order", "") for index in range(settings.layers)),
-    }
-    if not settings.reads_source and any("X" in order for order in orders):
-        raise ConfigError(
-            "'model.order' has an X, attention to a source, but this model reads none; leave the X out"
-        )
-
-
-def _check_mixers(settings: Any) -> None:
-    """Refuse what no layer would use: positions or weights of scores, where no mixer has scores."""
-    names = {settings.parts_at(index).get("mixer", settings.mixer) for index in range(settings.layers)}
-    mixers = [find("mixer", name) for name in names]
-    position, shown = find("position", settings.position), f"'model.mixer' is '{settings.mixer}'"
-    if position.biases and not any(getattr(mixer, "adds_positions", True) for mixer in mixers):
-        raise ConfigError(
-            f"'model.position' is '{settings.position}', which is added to scores of attention, but {shown}, "
-            "which has none to add it to; set 'model.position' to 'none' or 'rope'"
-        )
-    if position.looks and not any(getattr(mixer, "looks_at_distance", True) for mixer in mixers):
-        raise ConfigError(
-            f"'model.position' is '{settings.position}', which needs plain attention, but {shown}; set "
-            "'model.position' to 't5-layers', or 'model.mixer' to 'attention'"
-        )
-    if settings.weighing != "softmax" and not any(getattr(mixer, "weighs", True) for mixer in mixers):
-        raise ConfigError(
-            f"'model.weighing' is '{settings.weighing}', which needs scores of attention, but {shown}; leave "
-            "'model.weighing' out, or set 'model.mixer' to 'attention'"
-        )
 
 
 def _different(settings: Any) -> dict[int, dict[str, Any]]:

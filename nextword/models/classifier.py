@@ -78,7 +78,7 @@ class ClassifierNetwork(nn.Module):
 
     def from_vectors(self, x_BTE: Tensor, lengths_B: Tensor) -> Tensor:
         """Return ``logits_BK`` from the vectors of the words."""
-        h_BTD = self.encoder(x_BTE, lengths_B)
+        h_BTD, lengths_B = self.encoder(x_BTE, lengths_B), self.encoder.lengths(lengths_B)
         v_BD = self.pooling(h_BTD, lengths_B, self.encoder.last(h_BTD, lengths_B))
         logits_BK: Tensor = self.to_labels(self.drop(v_BD)).float()
         return logits_BK

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from nextword.blocks.ahead import Ahead
 from nextword.blocks.cost import Cost, Load, weights
 from nextword.core.catalog import find
 from nextword.models.build import shape_of
@@ -27,7 +28,8 @@ def count(settings: Any, vocab_size: int, rows: int = 1, length: int = 0) -> Cos
     is_biased = settings.head_bias and not (settings.tied and settings.embedding_kind == "adaptive")
     bias = weights(vocab_size if is_biased and settings.head != "adaptive" else 0)
     position = find("position", shape.position).cost(shape)
-    total: Cost = words + out + bias + position + find("stack", shape.stack).cost(shape, load)
+    ahead = Ahead.cost(shape).times(getattr(settings, "ahead", 0))
+    total: Cost = words + out + bias + position + ahead + find("stack", shape.stack).cost(shape, load)
     return total
 
 

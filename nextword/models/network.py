@@ -99,6 +99,9 @@ class Network(nn.Module):
             if hasattr(part, "prepare"):
                 part.prepare(counts_V)
 
+    def foresee(self, features_BTD: Tensor, targets_BT: Tensor, resets_BT: Array | None) -> None:
+        """Add losses of tokens further ahead, where a network predicts them; most do not."""
+
     def ready(self) -> None:
         """Prepare for reading token by token, where the weights are fixed: their layout may change."""
 

@@ -16,10 +16,14 @@ from torch import Tensor, nn
 from nextword.blocks.block import Chain
 from nextword.blocks.cache import Memory
 from nextword.blocks.embeddings import Embedding
+from nextword.blocks.link import Last
+from nextword.core.catalog import find
 from nextword.core.contracts import Source
-from nextword.core.errors import DataError
+from nextword.core.errors import ConfigError, DataError
+from nextword.core.settings import Slot
 from nextword.data.paired import PairVocabulary
 from nextword.models.build import shape_of
+from nextword.models.encoders.transformer import TransformerEncoder
 from nextword.models.reread import Plan
 from nextword.models.source_reader import SourceReader, SourceSettings
 from nextword.models.transformer import TransformerNetwork, TransformerSettings, WindowState, first_state
@@ -37,6 +41,10 @@ class TransformerTranslatorSettings(SourceSettings, TransformerSettings):
     order: str = Field(
         "AXF", description="parts of the decoder's layers: A mixer, X attention to the source, F feed-forward"
     )
+    encoder_stack: Slot["stack", "same"] = Field(
+        "same", description="the encoder's stack, as shared or funnel; same: as the decoder's"
+    )
+    link: Slot["link"] = Field("last", description="what the decoder sees of the encoder: slot link")
     head_bias: bool = Field(True, description="bias of the softmax head; the adaptive one always has its own")
     mask_impossible: bool = Field(
         True, description="softmax head: leave START and UNKNOWN out in training, as when a run is used"
@@ -59,13 +67,35 @@ class TransformerTranslator(TransformerNetwork):
         if reader.is_shared:
             reader.embedding = self.embedding
         self.reader = reader
+        # Where the source is shortened, no weight belongs to a single token of it.
+        self.attends = int(reader.encoder.lengths(torch.tensor([8]))) == 8
+        if settings.link != "last":
+            self.reader.link = self._linked(settings, shape.dropout)
+
+    def _linked(self, settings: TransformerTranslatorSettings, dropout: float) -> Last:
+        """Return what mixes the encoder's layers for the decoder's."""
+        encoder = self.reader.encoder
+        if not isinstance(encoder, TransformerEncoder) or not isinstance(encoder.enter, nn.Identity):
+            raise ConfigError(
+                f"'model.link' is '{settings.link}', which mixes layers of a Transformer, but "
+                f"'model.encoder' is '{settings.encoder}'; leave one of them out"
+            )
+        if encoder.stack.length_after(encoder.stack.shape, 8) != 8:
+            raise ConfigError(
+                f"'model.link' is '{settings.link}', which mixes layers of equal length, but "
+                f"'model.encoder_stack' is '{encoder.stack.shape.stack}', which shortens the source; leave "
+                "one of them out"
+            )
+        layers, readers = len(encoder.stack.applied()), len(self.stack.applied())
+        made: Last = find("link", settings.link)(layers, readers, dropout)
+        return made
 
     def start(self, batch: int, source: Any = None) -> WindowState:
         """Read the source; the windows are empty."""
         assert isinstance(source, Source), "a translator is started with a source"
-        return self.after(self.reader(source), batch)
+        return self.after(self.reader.linked(source), batch)
 
-    def after(self, memory: Memory, batch: int) -> WindowState:
+    def after(self, memory: Memory | list[Memory], batch: int) -> WindowState:
         """Return rows that have read nothing but their sources."""
         ids_BS = torch.zeros(batch, 0, dtype=torch.int64, device=self.device)
         zero_B = torch.zeros(batch, dtype=torch.int64)

@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from pydantic import Field
 from torch import Tensor, nn
 
 from nextword.blocks.cache import Memory
 from nextword.blocks.embeddings import make_embedding
+from nextword.blocks.link import Last
 from nextword.core.catalog import find
 from nextword.core.contracts import Source
+from nextword.core.errors import ConfigError
 from nextword.core.settings import Choice, Settings, Slot
 from nextword.data.paired import PairVocabulary
 from nextword.models.encoders.encoder import Encoder, EncoderSettings, make_encoder
@@ -29,6 +31,9 @@ class SourceSettings(Settings):
         "same", description="what reads the source: slot encoder; same: of the decoder's kind"
     )
     encoder_layers: int = Field(0, ge=0, le=4096, description="layers of the encoder; 0: as many as layers")
+    share_inputs: Literal["auto", "yes", "no"] = Field(
+        "auto", description="source and target have the same vectors; auto: a joint vocabulary, and tied"
+    )
 
 
 class SourceReader(nn.Module):
@@ -38,7 +43,7 @@ class SourceReader(nn.Module):
         self, settings: Any, family: str, embedding: int, vocabulary: PairVocabulary, scale: float = 1.0
     ) -> None:
         super().__init__()
-        self.is_shared, self.scale = vocabulary.joint and settings.tied, scale
+        self.is_shared, self.scale = _is_shared(settings, vocabulary), scale
         self.embedding: nn.Module = nn.Identity()  # a joint one is put here by the network that owns it
         if not self.is_shared:
             self.embedding = make_embedding(
@@ -49,16 +54,41 @@ class SourceReader(nn.Module):
         if isinstance(self.encoder, TransformerEncoder) and self.encoder.width == embedding:
             self.encoder.enter = cast(Any, nn.Identity())  # the vectors themselves are learned
         self.width = self.encoder.width
+        self.link: Last | None = None  # what a decoder's layers see, if not the encoder's last
         self.limit: int | None = getattr(self.encoder, "context", None)  # tokens of the longest source
 
     def forward(self, source: Source) -> Memory:
         """Read the source; what stands past a row's length changes nothing."""
+        lengths_B = source.lengths_B
+        return Memory(self.encoder(self._embed(source), lengths_B), self.encoder.lengths(lengths_B))
+
+    def linked(self, source: Source) -> Memory | list[Memory]:
+        """Read the source for a decoder of layers: one for all, or one for each."""
+        if self.link is None:
+            return self(source)
+        x_BSE = self._embed(source)
+        outputs = [x_BSE, *self.encoder.layer_outputs(x_BSE, source.lengths_B)]
+        return self.link(outputs, self.encoder.lengths(source.lengths_B))
+
+    def _embed(self, source: Source) -> Tensor:
         x_BSE: Tensor = self.embedding(source.ids_BS) * self.scale
-        return Memory(self.encoder(x_BSE, source.lengths_B), source.lengths_B)
+        return x_BSE
 
     def last(self, memory: Memory) -> Tensor:
         """Return ``last_BD``, the source as one vector: the bottleneck [PENN "The bottleneck problem"]."""
         return self.encoder.last(memory.features_BSD, memory.lengths_B)
+
+
+def _is_shared(settings: Any, vocabulary: PairVocabulary) -> bool:
+    """Tell whether source and target have the same vectors."""
+    if settings.share_inputs == "yes" and not vocabulary.joint:
+        raise ConfigError(
+            "'model.share_inputs' is 'yes', but source and target have vocabularies of their own; set "
+            "'text.joint' to true, or leave 'model.share_inputs' out"
+        )
+    if settings.share_inputs == "auto":
+        return bool(vocabulary.joint and settings.tied)
+    return bool(settings.share_inputs == "yes")
 
 
 def encoder_settings(settings: Any, name: str) -> EncoderSettings:
@@ -69,6 +99,8 @@ def encoder_settings(settings: Any, name: str) -> EncoderSettings:
         for field, about in kind.model_fields.items()
         if field in there and field not in _OWN and _same(about, there[field])
     }
+    if "stack" in values and getattr(settings, "encoder_stack", "same") != "same":
+        values["stack"] = settings.encoder_stack
     if "order" in values:
         values["order"] = values["order"].replace("X", "")  # an encoder has no source of its own
     made: EncoderSettings = kind(**values, layers=settings.encoder_layers or settings.layers)

@@ -17,7 +17,7 @@ from nextword.blocks.crf import Chain
 from nextword.blocks.own_tags import AutoregressiveTags, Feed
 from nextword.blocks.tag_heads import TagHead
 from nextword.core.catalog import find
-from nextword.core.errors import DamagedError
+from nextword.core.errors import ConfigError, DamagedError
 from nextword.core.family import Rung
 from nextword.core.settings import Settings, Slot
 from nextword.data.spans import OUTSIDE as OUTSIDE_TAG
@@ -49,6 +49,11 @@ class TaggerNetwork(nn.Module):
         self.words = WordInput(settings, vocabulary.lexicon, states)
         self.encoder = make_encoder(encoder, settings, self.words.width)
         self.width = self.encoder.width
+        if int(self.encoder.lengths(torch.tensor([8]))) != 8:
+            raise ConfigError(
+                f"'model.stack' is '{settings.stack}', which shortens a sentence, but every word needs a "
+                "tag; set 'model.stack' to 'plain'"
+            )
         self.head: TagHead = find("tag_head", settings.head)(
             self.width, *(torch.from_numpy(array) for array in vocabulary.legal())
         )

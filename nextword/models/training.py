@@ -56,6 +56,9 @@ class NeuralTrainSettings(TrainSettings):
         "sample", description="how own tokens are chosen, where they are read"
     )
     smoothing: float = Field(0.0, ge=0, lt=1, description="label smoothing: this share goes to all tokens")
+    z_loss: float = Field(
+        0.0, ge=0, le=100, description="weight of the squared log-normalizer: keeps scores of tokens near 0"
+    )
     unigram: bool = Field(True, description="initialize an output bias with the tokens' frequencies")
     ema: float = Field(0.0, ge=0, lt=1, description="decay of averaged weights; 0: no averaging")
     average: int = Field(

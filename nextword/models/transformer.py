@@ -8,12 +8,15 @@ ReLU², parts whose output is zero at first. GPT-2 and Llama are other settings 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from nextword.blocks import losses
+from nextword.blocks.ahead import Ahead, further_loss
 from nextword.blocks.cache import KeysValues, Reading, take_windows
 from nextword.blocks.cross import SourceKeys
 from nextword.blocks.embeddings import make_embedding
@@ -23,7 +26,8 @@ from nextword.blocks.shape import Shape
 from nextword.blocks.stack import Stack
 from nextword.blocks.states import join_rows, take_rows
 from nextword.core.catalog import find
-from nextword.core.contracts import START, State, never_next, refuse_source
+from nextword.core.contracts import START, Array, State, never_next, refuse_source
+from nextword.data.batches.batch import NOT_COUNTED
 from nextword.models.build import keep_of, shape_of
 from nextword.models.counts import count
 from nextword.models.family import NeuralFamily, NeuralSettings
@@ -48,6 +52,11 @@ class TransformerSettings(PartSettings, NeuralSettings):
     output_scale: float = Field(
         1.0, ge=0, description="what features are multiplied by before the head; 0: hidden^-0.5"
     )
+    base_width: int = Field(
+        0, ge=0, le=2**16, description="width that train.rate was tuned at (muP, needs scale=linear); 0: none"
+    )
+    ahead: int = Field(0, ge=0, le=16, description="tokens that are predicted in training after the next one")
+    ahead_weight: float = Field(0.3, ge=0, le=10, description="weight of the loss of each of these")
     earlier: ClassVar[Mapping[str, Any]] = {"head_bias": True, "mask_impossible": True}
 
 
@@ -89,7 +98,11 @@ class TransformerNetwork(Network):
             settings.head, shape.width, vocab_size, never_next(closed), tied,
             settings.head_bias, settings.mask_impossible, shape.options,
         )  # fmt: skip
-        self.output_scale = settings.output_scale or shape.width**-0.5
+        self.rate_factor = settings.base_width / shape.width if settings.base_width else 1.0
+        self.output_scale = (settings.output_scale or shape.width**-0.5) * self.rate_factor
+        self.ahead_weight = settings.ahead_weight
+        if settings.ahead:
+            self.further = nn.ModuleList(Ahead(shape, self.output_scale) for _ in range(settings.ahead))
         find("init", settings.init)(self)
 
     def ready(self) -> None:
@@ -101,6 +114,19 @@ class TransformerNetwork(Network):
         refuse_source(source)
         ids_BS = torch.zeros(batch, 0, dtype=torch.int64, device=self.device)
         return first_state(ids_BS, torch.zeros(batch, dtype=torch.int64), self.stack.start(batch))
+
+    def foresee(self, features_BTD: Tensor, targets_BT: Tensor, resets_BT: Array | None) -> None:
+        """Add the losses of further tokens; those of another document do not count."""
+        if not hasattr(self, "further"):
+            return
+        for number, part in enumerate(self.further, start=1):
+            later_BT = targets_BT[:, number:]
+            if resets_BT is not None:
+                begun_BT = torch.from_numpy(resets_BT).to(later_BT.device).cumsum(dim=1)
+                is_other_BT = begun_BT[:, number:] != begun_BT[:, : begun_BT.shape[1] - number]
+                later_BT = later_BT.masked_fill(is_other_BT, NOT_COUNTED)
+            foreseen = partial(further_loss, part, self.head, features_BTD[:, : later_BT.shape[1]], later_BT)
+            losses.add(f"ahead {number + 1}", self.ahead_weight, foreseen)
 
     def reorder(self, state: WindowState, rows_B: Tensor) -> WindowState:
         """Copy these rows."""

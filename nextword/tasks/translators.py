@@ -6,12 +6,14 @@ import math
 from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
 
 from nextword.blocks import losses
+from nextword.blocks.heads import square_normalizers
 from nextword.core.contracts import Source
 from nextword.core.errors import ConfigError
 from nextword.core.events import Event, Note, Progress, Stage
@@ -92,10 +94,10 @@ class TranslationLoss:
             state = network.start(len(inputs_BT), Source(source_BS, lengths_B))
             features_BTD, _ = self._reader(network).read(network, inputs_BT, None, state)
             is_counted_BT = targets_BT != NOT_COUNTED
-            head = cast(Head, network.head)
-            loss = head.loss(
-                features_BTD[is_counted_BT], targets_BT[is_counted_BT], self.settings.smoothing
-            )
+            features_ND, targets_N = features_BTD[is_counted_BT], targets_BT[is_counted_BT]
+            normalizers = partial(square_normalizers, network.head, features_ND)
+            losses.add("z", self.settings.z_loss, lambda: normalizers() / max(1, len(targets_N)))
+            loss = cast(Head, network.head).loss(features_ND, targets_N, self.settings.smoothing)
         total, parts = losses.joined(loss, found, piece.tokens)
         return Loss(total, parts), None
 

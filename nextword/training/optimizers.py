@@ -31,6 +31,8 @@ _SMALL = 1e-8  # AdamW's epsilon
 class Rule:
     """How some weights are updated; ``state`` has lists of tensors, such as momenta, one for each weight."""
 
+    factor = 1.0  # on the learning rate
+
     def __init__(self, weights: Sequence[nn.Parameter], decay: float) -> None:
         self.weights, self.decay = list(weights), decay
         self.state: dict[str, list[Tensor]] = {}
@@ -42,7 +44,7 @@ class Rule:
             weights = [local(self.weights[at]) for at in live]
             gradients = [local(weight.grad) for weight in self.weights if weight.grad is not None]
             state = {name: [tensors[at] for at in live] for name, tensors in self.state.items()}
-            self._update(weights, gradients, state, rate)
+            self._update(weights, gradients, state, rate * self.factor)
 
     def _update(
         self,
@@ -191,9 +193,20 @@ def sgd(network: Network, settings: NeuralTrainSettings) -> list[Rule]:
 
 
 def adamw(network: Network, settings: NeuralTrainSettings) -> list[Rule]:
-    """Use AdamW for all weights; only matrices decay."""
+    """Use AdamW for all weights; only matrices decay.
+
+    Where a network says at which width the rate was tuned (muP, Yang et al. 2022), the rate of matrices
+    between features falls as the width grows; that of embeddings, norms and biases stays.
+    """
     matrices, rest = split_weights(network)
-    return [AdamW(matrices, settings.weight_decay, settings.betas), AdamW(rest, 0.0, settings.betas)]
+    factor: float = getattr(network, "rate_factor", 1.0)
+    wide = [] if factor == 1.0 else [weight for weight in matrices if id(weight) in _widening(network)]
+    moved = {id(weight) for weight in wide}
+    matrices = [weight for weight in matrices if id(weight) not in moved]
+    rules: list[Rule] = [AdamW(matrices, settings.weight_decay, settings.betas)]
+    rules += [AdamW(rest, 0.0, settings.betas), AdamW(wide, settings.weight_decay, settings.betas)]
+    rules[-1].factor = factor
+    return rules
 
 
 def muon(network: Network, settings: NeuralTrainSettings) -> list[Rule]:
@@ -209,6 +222,7 @@ def muon(network: Network, settings: NeuralTrainSettings) -> list[Rule]:
 # Roles with weight decay; Muon takes those that are neither embeddings nor output layer.
 HIDDEN = frozenset({Role.MATRIX, Role.OUT, Role.GATE, Role.RECURRENT, Role.POSITION})
 DECAYS = HIDDEN | {Role.HEAD}
+WIDENING = HIDDEN - {Role.POSITION}  # with as many inputs as a model has features
 
 
 def split_weights(network: Network) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
@@ -220,6 +234,12 @@ def split_weights(network: Network) -> tuple[list[nn.Parameter], list[nn.Paramet
         if weight.requires_grad:
             (matrices if role in DECAYS else rest).append(weight)
     return matrices, rest
+
+
+def _widening(network: Network) -> set[int]:
+    """Return the identities of the weights whose number of inputs grows with the width."""
+    found = roles_of(network).items()
+    return {id(network.get_parameter(name)) for name, role in found if role in WIDENING}
 
 
 def hidden_matrices(network: Network) -> list[nn.Parameter]:

@@ -91,23 +91,8 @@ def test_gpt2_of_transformers_gives_the_same():
     check(fill(TRANSFORMER.build(settings, V, False), weights), theirs)
 
 
-@pytest.mark.parametrize("kv_heads", [4, 2, 1])
-def test_llama_of_transformers_gives_the_same(kv_heads):
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    config = LlamaConfig(
-        vocab_size=V,
-        hidden_size=D,
-        intermediate_size=40,
-        num_hidden_layers=L,
-        num_attention_heads=N,
-        num_key_value_heads=kv_heads,
-        max_position_embeddings=W,
-        rms_norm_eps=1e-6,
-        tie_word_embeddings=False,
-    )
-    theirs = LlamaForCausalLM(config)
-    found = randomise(theirs)
+def of_llama(found: dict[str, torch.Tensor], kv_heads: int, normed: bool = False) -> dict[str, torch.Tensor]:
+    """Return weights of Llama and its kin by our names; ``normed``: queries and keys have norms."""
     weights = {
         "embedding.weight_VE": found["model.embed_tokens.weight"],
         "stack.norm.gain_D": found["model.norm.weight"],
@@ -126,16 +111,94 @@ def test_llama_of_transformers_gives_the_same(kv_heads):
             f"{ours}around_mixer.norm.gain_D": found[f"{theirs_}input_layernorm.weight"],
             f"{ours}around_ffn.norm.gain_D": found[f"{theirs_}post_attention_layernorm.weight"],
         }
-    settings = TransformerSettings(
-        layers=L,
-        hidden=D,
-        heads=N,
-        kv_heads=kv_heads,
-        inner=40,
-        context=W,
-        norm_eps=1e-6,
-        qk_norm="none",
-        ffn="swiglu",
-        tied=False,
+        if normed:
+            for name, own in (("q", "query"), ("k", "key")):
+                gain_K1 = found[f"{theirs_}self_attn.{name}_norm.weight"][:, None]
+                weights[f"{ours}mixer.norm.{own}_gain_K"] = pairs_side_by_side(gain_K1, 1)[:, 0]
+    return weights
+
+
+LLAMA = {
+    "vocab_size": V, "hidden_size": D, "intermediate_size": 40, "num_hidden_layers": L,
+    "num_attention_heads": N, "max_position_embeddings": W, "rms_norm_eps": 1e-6,
+    "tie_word_embeddings": False,
+}  # fmt: skip
+OURS = {
+    "layers": L, "hidden": D, "heads": N, "inner": 40, "context": W, "norm_eps": 1e-6, "qk_norm": "none",
+    "ffn": "swiglu", "tied": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kv_heads", [4, 2, 1])
+def test_llama_of_transformers_gives_the_same(kv_heads):
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    theirs = LlamaForCausalLM(LlamaConfig(**LLAMA, num_key_value_heads=kv_heads))
+    weights = of_llama(randomise(theirs), kv_heads)
+    settings = TransformerSettings(**OURS, kv_heads=kv_heads)
+    check(fill(TRANSFORMER.build(settings, V, False), weights), theirs)
+
+
+SCALED = {
+    "linear": ({"rope_type": "linear", "factor": 4.0}, {"scaling": "linear", "factor": 4.0}),
+    "yarn": (
+        {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8},
+        {"scaling": "yarn", "factor": 4.0},
+    ),
+    "llama3": (
+        {
+            "rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 8,
+        },
+        {"scaling": "llama3", "factor": 4.0, "trained": 8},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("scaling", SCALED)
+def test_llama_with_stretched_positions_gives_the_same(scaling):
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    given, own = SCALED[scaling]
+    config = LlamaConfig(**LLAMA, num_key_value_heads=N, rope_parameters={"rope_theta": 10000.0, **given})
+    theirs = LlamaForCausalLM(config)
+    weights = of_llama(randomise(theirs), N)
+    check(fill(TRANSFORMER.build(TransformerSettings(**OURS, rotary=own), V, False), weights), theirs)
+
+
+def test_llama_with_the_base_of_a_longer_context_gives_the_same_at_its_full_length():
+    """Theirs changes the base as a text grows, also that of old keys; ours has the last one throughout."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    rope = {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10000.0}
+    theirs = LlamaForCausalLM(
+        LlamaConfig(**LLAMA | {"max_position_embeddings": 8}, num_key_value_heads=N, rope_parameters=rope)
     )
+    weights = of_llama(randomise(theirs), N)
+    own = {"scaling": "ntk", "factor": 4.0, "trained": 8}
+    model = fill(TRANSFORMER.build(TransformerSettings(**OURS, rotary=own), V, False), weights)
+    ids = np.random.default_rng(0).integers(0, V, (2, W))
+    with torch.no_grad():
+        expected = torch.log_softmax(theirs(torch.from_numpy(ids)).logits, dim=-1)
+    logp, _ = model.score(ids, np.full(2, W), model.start(2, begin=False))
+    rest = np.take_along_axis(expected.numpy()[:, :-1], ids[:, 1:, None], axis=2)[..., 0]
+    np.testing.assert_allclose(logp[:, 1:], rest, atol=1e-5)
+
+
+def test_mistral_with_a_window_gives_the_same():
+    from transformers import MistralConfig, MistralForCausalLM
+
+    config = MistralConfig(**LLAMA, num_key_value_heads=2, sliding_window=5, head_dim=D // N)
+    theirs = MistralForCausalLM(config)
+    weights = of_llama(randomise(theirs), 2)
+    settings = TransformerSettings(**OURS, kv_heads=2, mixer="window", windowed={"width": 5})
+    check(fill(TRANSFORMER.build(settings, V, False), weights), theirs)
+
+
+def test_qwen3_with_normed_queries_and_keys_gives_the_same():
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    theirs = Qwen3ForCausalLM(Qwen3Config(**LLAMA, num_key_value_heads=2, head_dim=8))
+    weights = of_llama(randomise(theirs), 2, normed=True)
+    settings = TransformerSettings(**OURS | {"qk_norm": "rms"}, kv_heads=2, head_size=8)
     check(fill(TRANSFORMER.build(settings, V, False), weights), theirs)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from nextword.blocks import losses
 from nextword.blocks.attention import Attention
 from nextword.blocks.cache import Reading
+from nextword.blocks.heads import SoftmaxHead, square_normalizers
 from nextword.blocks.hyper import DynamicHyperConnections, HyperConnections
 from nextword.blocks.linear_mixers import RetNet
 from nextword.blocks.places import deep
@@ -21,12 +24,17 @@ from nextword.blocks.shape import Shape
 from nextword.blocks.state_space import GatedDelta
 from nextword.blocks.weighing import Sink, Softmax
 from nextword.blocks.window import WindowAttention, WindowedSettings
+from nextword.blocks.xlstm import Remembered, chunk
+from nextword.core.errors import ConfigError
 from nextword.models.counts import count
+from nextword.models.training import NeuralTrainSettings
 from nextword.models.transformer import TRANSFORMER, TransformerSettings
+from nextword.training.optimizers import make_optimizer
+from nextword.training.update import settle
 
 V, T = 30, 14
 MIXERS = ["window", "differential", "latent", "value-residual", "linear", "retnet", "mamba2", "delta"]
-MIXERS += ["lstm", "gru", "mingru", "minlstm", "sru", "qrnn"]
+MIXERS += ["lstm", "gru", "mingru", "minlstm", "sru", "qrnn", "mlstm", "slstm"]
 CASES: dict[str, dict[str, Any]] = {name: {"mixer": name} for name in MIXERS}
 CASES |= {name: {"weighing": name} for name in ("softcap", "sink", "off-by-one", "talking-heads", "sigmoid")}
 CASES |= {name: {"norm_place": name} for name in ("sandwich", "output", "deepnorm")}
@@ -38,9 +46,15 @@ CASES |= {
     for name in ("linear", "ntk", "yarn", "llama3")
 }
 CASES["deepnorm"] |= {"init": "deepnorm"}
+CASES["ngpt"] = {
+    "connections": "sphere", "norm": "none", "qk_norm": "sphere", "scale": "grow", "ffn": "sphere",
+    "stack": "sphere", "embedding_kind": "sphere", "head": "sphere", "init": "sphere",
+}  # fmt: skip
+CASES["mup"] = {"base_width": 8, "scale": "linear", "init": "mup"}
 CASES["shared-experts"] = {"ffn": "experts", "experts": {"count": 3, "shared": 2}}
 CASES["window"] |= {"windowed": {"width": 4}, "position": "t5"}
 UNCOUNTED = {"lstm", "gru"}  # torch's own layers, whose products are not counted one by one
+CASES["sinks"] = {"mixer": "window", "windowed": {"width": 4, "first": 2}}
 SHAPE = Shape(16, 1, 2, 2, 8, 32, 16, bias=False)
 
 
@@ -99,6 +113,20 @@ def test_a_window_as_wide_as_the_text_is_plain_attention_and_a_narrow_one_forget
     alone, _ = plain(x_BTD[:, 8:], plain.start(1), reading(4))
     torch.testing.assert_close(found[:, -1], alone[:, -1])
     assert state.keys.last_BSC.shape[1] == 3  # whatever the length
+
+
+def test_first_tokens_stay_visible_at_the_distance_of_a_full_window():
+    shape = Shape(16, 1, 2, 2, 8, 32, 16, bias=False, options=(WindowedSettings(width=4, first=2),))
+    position = Rotary(shape)
+    part, plain = WindowAttention(shape, position), Attention(shape, position)
+    plain.load_state_dict(part.state_dict())
+    x_BTD = torch.randn(1, 12, 16)
+    found, state = part(x_BTD, part.start(1), reading(12))
+    kept = torch.cat([x_BTD[:, :2], x_BTD[:, 8:]], dim=1)  # as a text of its own
+    expected, _ = plain(kept, plain.start(1), reading(6))
+    torch.testing.assert_close(found[:, -1], expected[:, -1])
+    assert state.keys.last_BSC.shape[1] == 3
+    assert state.sinks.keys_BNSK.shape[2] == 2
 
 
 def test_a_sink_that_nobody_looks_at_is_a_softmax():
@@ -165,3 +193,100 @@ def test_dynamic_shares_of_nothing_are_the_static_ones():
     torch.nn.init.zeros_(part.scale_3)
     torch.testing.assert_close(part.look(stream), HyperConnections.look(part, stream))
     torch.testing.assert_close(part(stream, y), HyperConnections.forward(part, stream, y))
+
+
+def lengths(weight: torch.Tensor, dim: int) -> torch.Tensor:
+    return weight.detach().norm(dim=dim)
+
+
+def test_everything_of_ngpt_stays_on_the_sphere():
+    values = {"layers": 2, "hidden": 16, "heads": 2, "context": 10} | CASES["ngpt"]
+    network, ids_BT = TRANSFORMER.build(TransformerSettings(**values), V, False), torch.randint(3, V, (2, 8))
+    rule = torch.optim.Adam(network.parameters(), 1e-2)
+    for _ in range(3):
+        features, _ = network.read(ids_BT, network.start(2))
+        rule.zero_grad()
+        network.head.loss(features[:, :-1].flatten(0, 1), ids_BT[:, 1:].flatten()).backward()
+        rule.step()
+        settle(network)
+    torch.testing.assert_close(lengths(features, -1), torch.ones(2, 8))
+    block = network.stack.blocks[0]
+    mixer, ffn = block.mixer, block.ffn
+    for weight, dim in ((mixer.from_x.weight, 1), (mixer.out.weight, 0), (ffn.out.weight, 0)):
+        torch.testing.assert_close(lengths(weight, dim), torch.ones(weight.shape[1 - dim]))
+    torch.testing.assert_close(lengths(network.embedding.weight_VE, 1), torch.ones(V))
+
+
+def test_gates_of_an_mlstm_may_grow_together_and_nothing_changes():
+    """A constant in the logarithm of what is written cancels, once it outweighs 1 in the denominator."""
+    q, k, v = (torch.randn(1, 2, 6, 8) for _ in range(3))
+    write, keep = torch.randn(1, 2, 6) + 20, -torch.rand(1, 2, 6)
+    none = Remembered(torch.zeros(1, 2, 8, 9), torch.zeros(1, 2))
+    found, _ = chunk(q, k, v, write, keep, none)
+    more, _ = chunk(q, k, v, write + 50, keep, none)
+    torch.testing.assert_close(more, found, atol=1e-4, rtol=1e-3)
+    assert bool(torch.isfinite(more).all())
+
+
+def grown(width: int, rate: float, **values: Any) -> float:
+    """How much five updates change the scores of tokens."""
+    torch.manual_seed(0)
+    base = {"layers": 2, "hidden": width, "head_size": 8, "context": 16, "qk_norm": "none"}
+    settings = TransformerSettings(**base | {"heads": width // 8} | values)
+    network = TRANSFORMER.build(settings, V, False)
+    ids_BT = torch.randint(3, V, (4, 16), generator=torch.Generator().manual_seed(1))
+    optimizer = make_optimizer(network, NeuralTrainSettings(rate=rate, precision="fp32"))
+    before = None
+    for _ in range(6):
+        features, _ = network.read(ids_BT, network.start(4))
+        logits_NV = features.flatten(0, 1) @ network.embedding.weight_VE.T
+        before = logits_NV.detach() if before is None else before
+        optimizer.clear()
+        network.head.loss(features[:, :-1].flatten(0, 1), ids_BT[:, 1:].flatten()).backward()
+        optimizer.step(rate)
+    return float((logits_NV.detach() - before).square().mean().sqrt())
+
+
+def test_with_mup_an_update_changes_as_much_at_every_width():
+    """The coordinate check (Yang et al. 2022): plain parametrization grows with the width."""
+    mup = {"base_width": 16, "scale": "linear", "init": "mup"}
+    ratio = grown(128, 5e-3, **mup) / grown(16, 5e-3, **mup)
+    plain = grown(128, 5e-3, init="gpt2") / grown(16, 5e-3, init="gpt2")
+    assert 0.5 < ratio < 1.6
+    assert plain > 1.5 * ratio
+
+
+def test_mup_without_its_scale_is_refused_in_one_sentence():
+    with pytest.raises(ConfigError, match=r"'model.base_width' is 8.*'model.scale' is 'sqrt'"):
+        TransformerSettings(base_width=8)
+
+
+def test_further_tokens_are_learned_from_features_and_do_not_change_the_model():
+    settings = TransformerSettings(layers=1, hidden=16, heads=2, context=10, ahead=2, init="gpt2")
+    network, ids_BT = TRANSFORMER.build(settings, V, False), torch.randint(3, V, (2, 9))
+    assert sum(weight.numel() for weight in network.parameters()) == count(settings, V).weights
+    features, _ = network.read(ids_BT[:, :-1], network.start(2))
+    resets = np.zeros((2, 8), dtype=bool)
+    resets[:, 4] = True
+    with losses.collecting() as found:
+        network.foresee(features, ids_BT[:, 1:], resets)
+    assert set(found) == {"ahead 2", "ahead 3"}
+    kept = [0, 1, 2, 4, 5, 6]  # a document begins at 4: what is before it does not predict what is after
+    targets = ids_BT[:, 2:][:, kept].flatten()
+    nats = network.head.loss(network.further[0](features[:, kept]).flatten(0, 1), targets) / 12
+    torch.testing.assert_close(found["ahead 2"], 0.3 * nats)
+    sum(found.values()).backward()
+    assert all(weight.grad is not None for weight in network.further.parameters())
+
+
+def test_the_z_loss_is_the_square_of_the_normalizer_and_pushes_it_to_zero():
+    head, features = SoftmaxHead(8, V, (0,)), torch.randn(5, 8)
+    found = square_normalizers(head, features)
+    expected = head.logits(features).logsumexp(dim=-1).square().sum()
+    torch.testing.assert_close(found, expected)
+    found.backward()
+    with torch.no_grad():
+        head.bias_V -= 0.01 * head.bias_V.grad
+    assert square_normalizers(head, features) < found
+    with pytest.raises(ConfigError, match=r"'train.z_loss'.*'model.head'"):
+        square_normalizers(torch.nn.Linear(1, 1), features)

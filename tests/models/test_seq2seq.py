@@ -27,6 +27,10 @@ KINDS = [
     ("transformer", {"encoder": "lstm"}),
     ("transformer", {"position": "sinusoidal", "norm_place": "post", "norm": "layernorm", "bias": True,
                      "embedding_kind": "scaled", "encoder_layers": 1}),
+    ("transformer", {"link": "transparent", "position": "t5"}),
+    ("transformer", {"encoder_stack": "funnel", "position": "none"}),
+    ("transformer", {"encoder_stack": "shared", "tied": False, "share_inputs": "yes"}),
+    ("transformer", {"ffn": "experts", "stack": "shared", "encoder_stack": "plain"}),
 ]  # fmt: skip
 every_kind = pytest.mark.parametrize(("name", "given"), KINDS, ids=[f"{name} {how}" for name, how in KINDS])
 
@@ -102,7 +106,7 @@ def test_rows_are_taken_and_joined(name, given):
 @every_kind
 def test_attention_sums_to_one_over_real_positions_only(name, given):
     made = model(name, given)
-    if "attention" not in given.get("context", "attention"):
+    if "attention" not in given.get("context", "attention") or given.get("encoder_stack") == "funnel":
         assert not isinstance(made, Aligner)
         return
     assert isinstance(made, Aligner)
@@ -167,3 +171,30 @@ def test_a_babbler_writes_every_word_without_reading_the_others():
     assert torch.equal(one, two)
     other = model("lstm", {})
     assert not torch.equal(*(other.step(np.array([word]), other.start(1, given))[0] for word in (3, 4)))
+
+
+def weights(**given: object) -> int:
+    return model("transformer", {"position": "t5", **given}).parameters
+
+
+def test_sharing_and_tying_save_exactly_what_they_share():
+    """The rows of the table about it: encoder, decoder, both; inputs, output, all or nothing."""
+    V, D = vocabulary().target.vocab_size, 32
+    table, plain = V * D, weights()
+    assert weights(tied=False, share_inputs="yes") == plain + table  # tied inputs
+    assert weights(tied=True, share_inputs="no") == plain + table  # tied decoder
+    assert weights(tied=False, share_inputs="no") == plain + 2 * table
+    one = weights() - weights(encoder_layers=1)
+    assert weights(encoder_stack="shared") == plain - one
+    both, decoder = weights(stack="shared"), weights(stack="shared", encoder_stack="plain")
+    assert both == decoder - one
+    assert weights(link="transparent") == plain + 3 * 2  # a number for each pair of a layer and a reader
+
+
+def test_what_cannot_be_shared_or_linked_says_so():
+    with pytest.raises(ConfigError, match=r"'model.share_inputs' is 'yes'.*'text.joint'"):
+        model("transformer", {"share_inputs": "yes"}, joint=False)
+    with pytest.raises(ConfigError, match=r"'model.link' is 'transparent'.*'model.encoder' is 'lstm'"):
+        model("transformer", {"link": "transparent", "encoder": "lstm"})
+    with pytest.raises(ConfigError, match=r"'model.link' is 'transparent'.*'model.encoder_stack' is 'f"):
+        model("transformer", {"link": "transparent", "encoder_stack": "funnel", "position": "none"})

@@ -37,6 +37,10 @@ class Encoder(nn.Module):
         """Return what each layer makes, from the input up, for probes."""
         raise NotImplementedError
 
+    def lengths(self, lengths_B: Tensor) -> Tensor:
+        """Return how many features rows of these lengths have: as many, unless the encoder shortens them."""
+        return lengths_B
+
     def last(self, h_BTD: Tensor, lengths_B: Tensor) -> Tensor:
         """Return ``last_BD``, what the encoder knows at the end of each row."""
         rows_B = torch.arange(len(h_BTD), device=h_BTD.device)

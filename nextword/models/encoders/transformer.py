@@ -39,6 +39,10 @@ class TransformerEncoder(Encoder):
         self.stack: Stack = find("stack", shape.stack)(shape, self.position)
         find("init", settings.init)(self)
 
+    def lengths(self, lengths_B: Tensor) -> Tensor:
+        """Return the lengths after pooling, where the stack pools."""
+        return self.stack.lengths(lengths_B)
+
     def layer_outputs(self, x_BTE: Tensor, lengths_B: Tensor) -> list[Tensor]:
         """Return the stream after each layer, the last one normed."""
         B, T = x_BTE.shape[:2]

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from nextword.blocks import losses
+from nextword.blocks.heads import square_normalizers
 from nextword.blocks.states import State, detach
 from nextword.core.task import Loss
 from nextword.data.batches.batch import NOT_COUNTED, Batch
@@ -37,7 +38,8 @@ class NextToken:
         own = OwnTokens(truth_share(forcing, progress), self.settings.feed)
         reader = make_reader(network, self.settings.through_time, forcing, own)
         dtype = precision.dtype_of(self.settings.precision)
-        return NextTokenLoss(reader, self.settings.through_time, self.settings.smoothing, dtype, counts)
+        through, smoothing = self.settings.through_time, self.settings.smoothing
+        return NextTokenLoss(reader, through, smoothing, dtype, counts, self.settings.z_loss)
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class NextTokenLoss:
     smoothing: float
     dtype: torch.dtype  # of products
     counts: bool = True  # False: on a rank without rows, so that no initial state is learned
+    z_loss: float = 0.0
 
     def pieces(self, batch: Batch) -> list[Batch]:
         """Cut a batch where truncated backpropagation stops the gradient."""
@@ -62,18 +65,26 @@ class NextTokenLoss:
         targets_BT = torch.from_numpy(piece.targets_BT).to(network.device)
         state = network.start(len(inputs_BT)) if before is None else before
         state = state if self.counts or not is_recurrent(network) else detach(state)
-        with precision.products_in(self.dtype, inputs_BT.device)():
-            with losses.collecting() as found:
-                features_BTD, after = self.reader.read(network, inputs_BT, piece.resets_BT, state)
-            loss = cross_entropy(network, features_BTD, targets_BT, self.smoothing)
+        with precision.products_in(self.dtype, inputs_BT.device)(), losses.collecting() as found:
+            features_BTD, after = self.reader.read(network, inputs_BT, piece.resets_BT, state)
+            loss = cross_entropy(network, features_BTD, targets_BT, self.smoothing, self.z_loss)
+            network.foresee(features_BTD, targets_BT, piece.resets_BT)
         total, parts = losses.joined(loss, found, piece.tokens)
         return Loss(total, parts), detach(after) if is_recurrent(network) else None
 
 
-def cross_entropy(network: Network, features_BTD: Tensor, targets_BT: Tensor, smoothing: float) -> Tensor:
-    """Return Σ -log p(target) over the targets that count, with label smoothing if asked."""
+def cross_entropy(
+    network: Network, features_BTD: Tensor, targets_BT: Tensor, smoothing: float, z_loss: float = 0.0
+) -> Tensor:
+    """Return Σ -log p(target) over the targets that count, with label smoothing if asked.
+
+    ``z_loss``: the weight of a loss that is added beside it.
+    """
     head = cast(Head, network.head)
     counted_BT = targets_BT != NOT_COUNTED
     if bool(counted_BT.all()):
-        return head.loss(features_BTD.flatten(0, 1), targets_BT.flatten(), smoothing)
-    return head.loss(features_BTD[counted_BT], targets_BT[counted_BT], smoothing)
+        features_ND, targets_N = features_BTD.flatten(0, 1), targets_BT.flatten()
+    else:
+        features_ND, targets_N = features_BTD[counted_BT], targets_BT[counted_BT]
+    losses.add("z", z_loss, lambda: square_normalizers(network.head, features_ND) / max(1, len(targets_N)))
+    return head.loss(features_ND, targets_N, smoothing)
