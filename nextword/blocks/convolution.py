@@ -181,6 +181,5 @@ class DynamicConvolution(LightConvolution):
         B, T = v_BTC.shape[:2]
         taps_BTNJ = self.taps(v_BTC).view(B, T, self.heads, self.width).float().softmax(dim=-1)
         taps_BTNJ = self.dropped(taps_BTNJ).to(v_BTC.dtype)
-        joined_BXNC = torch.unflatten(joined_BXC, -1, (self.heads, -1))
-        places = [taps_BTNJ[..., j, None] * joined_BXNC[:, j : j + T] for j in range(self.width)]
-        return torch.stack(places).sum(dim=0).flatten(2)
+        seen_BTNCJ = torch.unflatten(joined_BXC.unfold(1, self.width, 1), 2, (self.heads, -1))
+        return (seen_BTNCJ * taps_BTNJ[..., None, :]).sum(dim=-1).flatten(2)
