@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from nextword.core.contracts import LanguageModel, Parametric, Tokenizer, is_probability
+from nextword.core.contracts import Filler, LanguageModel, Parametric, Tokenizer, is_probability
 from nextword.core.errors import ConfigError
 from nextword.mixtures.mixture import MixtureSettings
 from nextword.ngram.model import NgramModel
@@ -142,6 +142,11 @@ def opened(run: Opened | Name) -> Opened:
 def language_model(run: Opened | Name, forward: bool = False) -> Opened:
     """Open a run that must be a language model; ``forward``: one that reads from left to right."""
     found = opened(run)
+    if isinstance(found.trained.model, Filler):
+        raise ConfigError(
+            f"'{found.place}' {found.trained.model.fills}, and this needs a model that reads from left to "
+            "right; use nextword predict, which fills blanks, or nextword eval"
+        )
     is_text = isinstance(found.trained.vocabulary, Tokenizer)  # a translation model has two tokenizers
     if not is_text or not isinstance(found.trained.model, LanguageModel):
         noun = found.settings.find_task().noun

@@ -19,7 +19,7 @@ from nextword.api.opened import Name, Opened, language_model, opened
 from nextword.api.results import Score, Token
 from nextword.api.tables import check_output, table_settings
 from nextword.core import config
-from nextword.core.contracts import START, UNKNOWN, Block, bits_per_byte
+from nextword.core.contracts import START, UNKNOWN, BlankFiller, Block, bits_per_byte
 from nextword.core.errors import ConfigError, DataError
 from nextword.data.paired import PairVocabulary
 from nextword.data.pairs import PairDataSettings, PairedText
@@ -27,9 +27,11 @@ from nextword.data.paths import ENDINGS, resolve
 from nextword.data.paths import Source as InputFile
 from nextword.data.rows import open_table
 from nextword.data.source import Source
+from nextword.evaluation.lines.pseudo import PseudoScore, pseudo_lines
 from nextword.evaluation.lines.records import RecordScores, groups, score_records
 from nextword.evaluation.lines.scores import NO_END, LineScore, counts_end, score_lines
 from nextword.evaluation.lm.evidence import TokenEvidence, each_evidence
+from nextword.evaluation.lm.pseudo import PSEUDO
 from nextword.evaluation.lm.streams import ScoreStream
 from nextword.system.disk import writing
 from nextword.tasks.translation import score_pairs
@@ -62,6 +64,10 @@ def scores(run: Opened | Name, file: str, options: ScoreOptions) -> Iterator[Lin
         text = PairedText([file], cast(PairDataSettings, built["data"]))
         return score_pairs(trained.model, vocabulary, text, options.by == "token", options.log10)
     blocks = Source.for_reading([file], trained.settings.data, config.parse_sets(options.sets)).blocks()
+    if isinstance(trained.trained.model, BlankFiller):
+        return pseudo_lines(
+            trained.trained.model, trained.tokenizer, blocks, options.by == "token", options.log10
+        )
     return score_lines(
         trained.model, trained.tokenizer, blocks,
         tokens=options.by == "token", log10=options.log10, begin=options.begin, end=options.end,
@@ -69,15 +75,20 @@ def scores(run: Opened | Name, file: str, options: ScoreOptions) -> Iterator[Lin
 
 
 def scorable(run: Opened | Name) -> Opened:
-    """Open a run that scores text: a language model, or a translation model, which scores pairs."""
+    """Open a run that scores text: a language model, one of pairs, or one of blanks."""
     found = opened(run)
-    return found if isinstance(found.trained.vocabulary, PairVocabulary) else language_model(found)
+    scores_otherwise = isinstance(found.trained.vocabulary, PairVocabulary) or isinstance(
+        found.trained.model, BlankFiller
+    )
+    return found if scores_otherwise else language_model(found)
 
 
 def notes(run: Opened, options: ScoreOptions) -> list[str]:
     """Say what is left out of the scores of lines without having been asked for."""
     if isinstance(run.trained.vocabulary, PairVocabulary):
         return []
+    if isinstance(run.trained.model, BlankFiller):
+        return [PSEUDO]
     return [NO_END] if options.end is None and not counts_end(run.tokenizer) else []
 
 
@@ -221,8 +232,9 @@ def whole(run: Opened | Name, file: str, options: ScoreOptions) -> dict[str, Any
     """Collect all scores in one object."""
     trained = scorable(run)
     found = list(scores(trained, file, options))
+    pseudo = "pseudo_" if isinstance(trained.trained.model, BlankFiller) else ""
     return {
-        "logprob": sum(score.logprob for score in found),
+        f"{pseudo}logprob": sum(score.logprob for score in found),
         "tokens": sum(score.count for score in found),
         "base": "10" if options.log10 else "e",
         "is_probability": trained.is_probability,
@@ -231,12 +243,15 @@ def whole(run: Opened | Name, file: str, options: ScoreOptions) -> dict[str, Any
 
 
 def _values(score: LineScore, options: ScoreOptions) -> dict[str, Any]:
+    pseudo = "pseudo_" if isinstance(score, PseudoScore) else ""
     values: dict[str, Any] = {
-        "line": score.line, "logprob": score.logprob, "tokens": score.count, "unknown": score.unknown,
-        "perplexity": score.perplexity, "text": score.text,
+        "line": score.line, f"{pseudo}logprob": score.logprob, "tokens": score.count,
+        "unknown": score.unknown, f"{pseudo}perplexity": score.perplexity, "text": score.text,
     }  # fmt: skip
     if options.by == "token":
-        values["scores"] = [{"text": t.text, "logprob": t.logprob, "known": t.known} for t in score.tokens]
+        values["scores"] = [
+            {"text": t.text, f"{pseudo}logprob": t.logprob, "known": t.known} for t in score.tokens
+        ]
     return values
 
 

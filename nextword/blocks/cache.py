@@ -57,6 +57,7 @@ class Reading:
 
     ``before``: how many tokens each row's window holds already; ``lengths``: how many new ones are real;
     ``T``: how many columns are read. Rows whose numbers differ are written and masked one by one.
+    ``ahead``: how many of the first keys of each row every token sees, also those before them (a prefix).
     """
 
     def __init__(
@@ -67,8 +68,9 @@ class Reading:
         context: int,
         device: torch.device,
         in_place: bool = False,
+        ahead: Sequence[int] | None = None,
     ) -> None:
-        self.T, self.device, self.in_place = T, device, in_place
+        self.T, self.device, self.in_place, self.ahead = T, device, in_place, ahead
         self.before, self.lengths = before, lengths
         self.is_even = min(before) == max(before)
         self.is_full = all(length == T for length in lengths)
@@ -97,12 +99,12 @@ class Reading:
     @property
     def is_causal(self) -> bool:
         """Tell whether there was nothing before: a plain causal mask, padding after all real tokens."""
-        return self.is_fresh
+        return self.is_fresh and self.ahead is None
 
     @property
     def mask(self) -> Tensor | None:
         """Return which keys are seen, where that is neither all of them nor a plain causal mask."""
-        return None if self.is_fresh or (self.is_even and self.T == 1) else self.seen()
+        return None if self.is_causal or (self.is_even and self.T == 1) else self.seen()
 
     def seen(self) -> Tensor:
         """Return True where a token sees a key: (T, S), or (B, 1, T, S) where rows differ."""
@@ -112,6 +114,9 @@ class Reading:
                 self._seen = torch.arange(places.start, places.stop, device=self.device)[:, None] >= S
             else:
                 self._seen = (places[..., None] >= S)[:, None]
+            if self.ahead is not None:
+                ahead_B = torch.tensor(self.ahead, device=self.device)
+                self._seen = self._seen | (ahead_B[:, None] > S)[:, None, None]
         return self._seen
 
     def filled(self) -> Tensor | None:

@@ -352,6 +352,13 @@ SLOTS: dict[str, dict[str, str]] = {
         "last": "nextword.blocks.link:Last",
         "transparent": "nextword.blocks.link:Transparent",
     },
+    # What a Transformer learns from text: networks with `made` and batches of their own.
+    "objective": {
+        "causal": "nextword.models.transformer:TransformerNetwork",
+        "masked": "nextword.models.masked:MaskedNetwork",
+        "span": "nextword.models.spans:SpanNetwork",
+        "prefix": "nextword.models.prefix:PrefixNetwork",
+    },
     "init": {
         "zero": "nextword.blocks.weights:zero",
         "gpt2": "nextword.blocks.weights:gpt2",

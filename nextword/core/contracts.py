@@ -221,6 +221,25 @@ class Reader(Protocol):
 
 
 @runtime_checkable
+class Filler(Protocol):
+    """A model of text that fills blanks and cannot read from left to right."""
+
+    fills: str  # what it does, as in "fills blanks of one token"
+
+
+@runtime_checkable
+class BlankFiller(Filler, Protocol):
+    """A model that gives every token a probability at a blank, from both sides."""
+
+    blank: int  # the id that stands for a blank
+    context: int  # how many tokens it sees at once
+
+    def fill(self, ids_BT: Array, lengths_B: Array, chosen_BT: Array) -> Array:
+        """Return ``logp_NV`` of the tokens at the chosen places, row by row."""
+        ...
+
+
+@runtime_checkable
 class NetworkModel(Protocol):
     """A language model over a neural network, whose weights and features can be looked at."""
 

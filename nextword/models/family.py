@@ -20,11 +20,11 @@ from nextword.blocks.clusters import ClusterSettings
 from nextword.blocks.cost import Cost
 from nextword.blocks.embeddings import FactorSettings
 from nextword.blocks.softmaxes import SoftmaxesSettings
-from nextword.core.contracts import LanguageModel, Tokenizer
+from nextword.core.contracts import LanguageModel, NetworkModel, Tokenizer
 from nextword.core.errors import DamagedError
 from nextword.core.settings import ComposedSettings, Slot
 from nextword.models.ladders import ladder
-from nextword.models.network import Network, NeuralLanguageModel
+from nextword.models.network import Network
 from nextword.models.training import NeuralTrainSettings
 from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun
@@ -81,7 +81,7 @@ class NeuralFamily:
         network: Callable[..., Network],
         defaults: Mapping[str, Any] | None = None,
         row_length: int = 64,
-        formula: Callable[..., Cost] | None = None,
+        formula: Callable[..., Cost | None] | None = None,
     ) -> None:
         self.name, self.Settings, self._network = name, settings, network
         self.defaults: Mapping[str, Any] = dict(defaults or {})
@@ -99,9 +99,10 @@ class NeuralFamily:
         """
         if self._formula is not None:
             try:
-                return self._formula(settings, vocab_size).weights
+                cost = self._formula(settings, vocab_size)
             except AttributeError:  # a part from outside, without a formula
-                return self._count(settings, vocab_size)
+                cost = None
+            return self._count(settings, vocab_size) if cost is None else cost.weights
         layers = dict(settings).get("layers", 0)
         if layers <= 2:
             return self._count(settings, vocab_size)
@@ -115,15 +116,15 @@ class NeuralFamily:
 
     def save(self, model: LanguageModel, folder: NewRun) -> None:
         """Save all weights and buffers in one file without pickle."""
-        assert isinstance(model, NeuralLanguageModel)
+        assert isinstance(model, NetworkModel)
         save_weights(model.network, folder)
 
-    def load(self, folder: RunFolder, settings: Any, tokenizer: Tokenizer) -> NeuralLanguageModel:
+    def load(self, folder: RunFolder, settings: Any, tokenizer: Tokenizer) -> Any:
         """Build the network and fill in its weights; weights that do not fit mean a damaged run."""
         self._check_size(settings, tokenizer.vocab_size, folder.file(WEIGHTS))
         network = load_weights(lambda: self.build(settings, tokenizer.vocab_size, tokenizer.closed), folder)
         network.fixed = True
-        return NeuralLanguageModel(network)
+        return network.model()
 
     def _check_size(self, settings: Any, vocab_size: int, path: Path) -> None:
         """Refuse settings of a far larger model than the file holds, before it is built."""

@@ -11,6 +11,10 @@ from typing import Any
 from nextword.core.catalog import find
 from nextword.core.errors import ConfigError
 
+# Mixers that attend to whatever they are allowed to see, and those that can see both sides of a token.
+PREFIXES = ("attention", "differential", "latent", "value-residual")
+BOTH_SIDES = (*PREFIXES, "lightconv", "dynamicconv")
+
 
 def refuse_impossible(settings: Any, head_size: int) -> None:
     """Raise an error for the first two settings that do not work together."""
@@ -21,6 +25,7 @@ def refuse_impossible(settings: Any, head_size: int) -> None:
     _check_blocks(settings)
     _check_sphere(settings)
     _check_width(settings)
+    _check_objective(settings)
 
 
 def _check_position(settings: Any, head_size: int) -> None:
@@ -132,4 +137,36 @@ def _check_mixers(settings: Any) -> None:
         raise ConfigError(
             f"'model.weighing' is '{settings.weighing}', which needs scores of attention, but {shown}; leave "
             "'model.weighing' out, or set 'model.mixer' to 'attention'"
+        )
+
+
+def _check_objective(settings: Any) -> None:
+    """Refuse parts that look back only where a model sees both sides of a token."""
+    name = getattr(settings, "objective", "causal")
+    if name == "causal":
+        return
+    if settings.encoder_layers and name != "span":
+        raise ConfigError(
+            f"'model.encoder_layers' is {settings.encoder_layers}, but the objective '{name}' has no encoder "
+            "beside the model; leave it out, or set model.objective=span"
+        )
+    looks = PREFIXES if name != "masked" and not settings.encoder_layers else BOTH_SIDES
+    mixers = {settings.mixer} | {
+        settings.parts_at(index).get("mixer", settings.mixer) for index in range(settings.layers)
+    }
+    for mixer in sorted(mixers - set(looks)):
+        if ":" not in mixer:  # a part from outside knows itself
+            raise ConfigError(
+                f"'model.mixer' is '{mixer}', which looks back only, but the objective '{name}' needs one "
+                f"that sees both sides of a token; choose one of: {', '.join(looks)}"
+            )
+    if settings.ahead:
+        raise ConfigError(
+            f"'model.ahead' is {settings.ahead}, further tokens that are predicted, but the objective is "
+            f"'{name}', which predicts what is hidden; leave one of them out"
+        )
+    if settings.stack in ("hourglass", "funnel"):
+        raise ConfigError(
+            f"'model.stack' is '{settings.stack}', which does not go with the objective '{name}': it has no "
+            "feature of every token that saw both sides; set model.stack=plain"
         )

@@ -102,6 +102,10 @@ class Network(nn.Module):
     def foresee(self, features_BTD: Tensor, targets_BT: Tensor, resets_BT: Array | None) -> None:
         """Add losses of tokens further ahead, where a network predicts them; most do not."""
 
+    def model(self) -> Any:
+        """Return the network as what is used of it: a language model, unless it predicts something else."""
+        return NeuralLanguageModel(self)
+
     def ready(self) -> None:
         """Prepare for reading token by token, where the weights are fixed: their layout may change."""
 

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from nextword.blocks import losses
 from nextword.blocks.ahead import Ahead, further_loss
 from nextword.blocks.cache import KeysValues, Reading, take_windows
+from nextword.blocks.cost import Cost
 from nextword.blocks.cross import SourceKeys
 from nextword.blocks.embeddings import make_embedding
 from nextword.blocks.heads import make_head
@@ -27,7 +28,9 @@ from nextword.blocks.stack import Stack
 from nextword.blocks.states import join_rows, take_rows
 from nextword.core.catalog import find
 from nextword.core.contracts import START, Array, State, never_next, refuse_source
+from nextword.core.settings import Slot
 from nextword.data.batches.batch import NOT_COUNTED
+from nextword.data.batches.corrupted import MaskSettings, SpanSettings
 from nextword.models.build import keep_of, shape_of
 from nextword.models.counts import count
 from nextword.models.family import NeuralFamily, NeuralSettings
@@ -74,9 +77,14 @@ class WindowState(NamedTuple):
 
 
 class TransformerNetwork(Network):
-    """Reads windows of at most W tokens; past them the last tokens are read again as a new window."""
+    """Reads windows of at most W tokens; past them the last tokens are read again as a new window.
+
+    ``marks``: ids behind the vocabulary that no text has, such as a blank; the first ``written`` of them are
+    also predicted.
+    """
 
     kind = "transformer"
+    rows: ClassVar[type[Any] | None] = None  # batches of its own, where the objective is not the next token
 
     def __init__(
         self,
@@ -84,18 +92,23 @@ class TransformerNetwork(Network):
         vocab_size: int,
         closed: bool,
         shape: Shape | None = None,
+        marks: int = 0,
+        written: int = 0,
     ) -> None:
         super().__init__()
         shape = shape_of(settings) if shape is None else shape
         self.vocab_size, self.width, self.context = vocab_size, shape.width, shape.context
         self.window, self.keep, self.carries = shape.context, keep_of(settings), settings.carry
-        self.embedding = make_embedding(settings.embedding_kind, vocab_size, shape.width, shape.options)
+        self.marks, self.written = marks, written
+        self.embedding = make_embedding(
+            settings.embedding_kind, vocab_size + marks, shape.width, shape.options
+        )
         self.position = find("position", settings.position)(shape)
         self.drop = nn.Dropout(shape.dropout) if shape.dropout else None
         self.stack: Stack = find("stack", shape.stack)(shape, self.position)
         tied = self.embedding if settings.tied else None
         self.head = make_head(
-            settings.head, shape.width, vocab_size, never_next(closed), tied,
+            settings.head, shape.width, vocab_size + written, never_next(closed), tied,
             settings.head_bias, settings.mask_impossible, shape.options,
         )  # fmt: skip
         self.rate_factor = settings.base_width / shape.width if settings.base_width else 1.0
@@ -104,6 +117,16 @@ class TransformerNetwork(Network):
         if settings.ahead:
             self.further = nn.ModuleList(Ahead(shape, self.output_scale) for _ in range(settings.ahead))
         find("init", settings.init)(self)
+
+    @classmethod
+    def made(cls, settings: Any, vocab_size: int, closed: bool) -> Network:
+        """Make a network for this objective: the slot "objective"."""
+        return cls(settings, vocab_size, closed)
+
+    @classmethod
+    def cost(cls, settings: Any, vocab_size: int) -> Cost | None:
+        """Count the weights by formula; None: there is none."""
+        return count(settings, vocab_size)
 
     def ready(self) -> None:
         """Lay out every matrix along its longer side."""
@@ -179,16 +202,22 @@ class TransformerNetwork(Network):
         return torch.cat(features), first_state(*join_rows([state[:3] for state in states]))
 
     def _pass(
-        self, ids_BT: Tensor, state: WindowState, before: list[int], lengths: list[int], skip: int = 0
+        self,
+        ids_BT: Tensor,
+        state: WindowState,
+        before: list[int],
+        lengths: list[int],
+        skip: int = 0,
+        ahead: list[int] | None = None,
     ) -> tuple[Tensor, WindowState]:
-        """Run one pass through the stack; no features of the first ``skip`` tokens."""
+        """Run one pass through the stack; no features of the first ``skip`` tokens; ``ahead``: prefixes."""
         T = ids_BT.shape[1]
         longest = max(lengths, default=0)
         if longest == 0:
             return torch.zeros(*ids_BT.shape, self.width, dtype=self.dtype, device=self.device), state
         ids_BT = ids_BT[:, :longest]
         is_newest = _may_write(state)
-        reading = Reading(before, lengths, longest, self.window, self.device, is_newest)
+        reading = Reading(before, lengths, longest, self.window, self.device, is_newest, ahead)
         features_BTD, layers = self.stack(self._embed(ids_BT, reading), state.layers, reading, skip)
         if self.output_scale != 1.0:
             features_BTD = features_BTD * self.output_scale
@@ -256,9 +285,34 @@ def _may_write(state: WindowState) -> bool:
     return int(state.newest) == int(state.number)
 
 
+class ObjectiveSettings(TransformerSettings):
+    """A Transformer, and what it learns from text."""
+
+    objective: Slot["objective"] = Field(
+        "causal",
+        description="what is predicted: the next token (causal), blanks (masked), lost spans (span), what "
+        "follows a prefix (prefix): slot objective",
+    )
+    masks: MaskSettings = Field(MaskSettings(), description="the objective masked")
+    spans: SpanSettings = Field(SpanSettings(), description="the objective span")
+    encoder_layers: int = Field(
+        0, ge=0, le=4096, description="objective span: layers of an encoder beside the decoder; 0: no encoder"
+    )
+
+
+def _make(settings: ObjectiveSettings, vocab_size: int, closed: bool) -> Network:
+    network: Network = find("objective", settings.objective).made(settings, vocab_size, closed)
+    return network
+
+
+def _cost(settings: ObjectiveSettings, vocab_size: int) -> Cost | None:
+    cost: Cost | None = find("objective", settings.objective).cost(settings, vocab_size)
+    return cost
+
+
 # 8 rows of 256 tokens are an update: a step takes a fraction of a second on a processor of two cores.
 DEFAULTS: dict[str, Any] = {"train.batch": 8}
 TRANSFORMER = NeuralFamily(
-    "transformer", TransformerSettings, TransformerNetwork, DEFAULTS, row_length=0, formula=count
+    "transformer", ObjectiveSettings, _make, DEFAULTS, row_length=0, formula=_cost
 )
 """Attention to all tokens of a window, with parts named by settings (Vaswani et al. 2017)."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from nextword.core.contracts import Encoded, LanguageModel, Tokenizer
+from nextword.core.contracts import Encoded, Filler, LanguageModel, Tokenizer
 from nextword.core.display import show_number
 from nextword.core.errors import ConfigError, DamagedError, FormatError
 from nextword.core.events import Event, Note, Stage, returned
@@ -205,30 +205,43 @@ class LanguageModelling(Task):
         self, settings: RunSettings, prepared: PreparedText, network: Network
     ) -> Generator[Event, None, Batches]:
         """Return batches of columns, windows or sentences, as set or as network and text suggest."""
+        if _hides(settings):
+            from nextword.tasks.objectives.corrupted import make_batches
+
+            made: Batches = yield from make_batches(settings, prepared, network)
+            return made
         from nextword.tasks.networks import make_source
 
         return (yield from make_source(settings, prepared, network))
 
     def objective(self, settings: RunSettings, batches: Batches) -> Objective:
-        """Return the cross-entropy of the next token."""
+        """Return the cross-entropy of the next token, or of what is hidden."""
+        if _hides(settings):
+            from nextword.tasks.objectives.corrupted import CorruptedLoss
+
+            return CorruptedLoss(cast(Any, settings.train))
         from nextword.tasks.networks import next_token
 
         return next_token(settings, batches)
 
     def held_out(self, settings: RunSettings, prepared: PreparedText) -> HeldOut | None:
         """Return rows of the held-out text."""
-        from nextword.tasks.networks import HeldOutText, carries
-
         if prepared.encoded is None:
             return None
         train: Any = settings.train
+        if _hides(settings):
+            from nextword.tasks.networks import join
+            from nextword.tasks.objectives.corrupted import make_held_out
+
+            ids, documents, _, _ = join(prepared.encoded, _HELD_OUT * train.valid_tokens)
+            return make_held_out(settings, ids, documents, prepared.vocabulary.vocab_size)
+        from nextword.tasks.networks import HeldOutText, carries
+
         return HeldOutText.of(prepared.encoded, carries(settings), _HELD_OUT * train.valid_tokens)
 
-    def model(self, network: Network) -> LanguageModel:
-        """Wrap the network as a `LanguageModel`."""
-        from nextword.models.network import NeuralLanguageModel
-
-        return NeuralLanguageModel(network)
+    def model(self, network: Network) -> Any:
+        """Wrap the network as a `LanguageModel`, or as what fills blanks."""
+        return network.model()
 
     def warm_start(
         self, network: Network, settings: RunSettings, prepared: PreparedText, start: Trained
@@ -304,6 +317,8 @@ class LanguageModelling(Task):
 
     def after(self, settings: RunSettings, place: str) -> str:
         """Return the natural next command: generate text, if the model can."""
+        if dict(settings.model).get("objective") in ("masked", "span"):
+            return f"nextword predict {place} FILE  # with ___ for each blank"
         if settings.data.direction == "backward":
             return f"nextword eval {place} FILE"
         return f'nextword generate {place} --prompt "the"'
@@ -319,11 +334,24 @@ class LanguageModelling(Task):
         return measure(run, files, sets)
 
     def predictor(self, run: Trained, options: PredictOptions = DEFAULT_OPTIONS) -> Predictor:
-        """Refuse: a language model continues a text, which is `generate`."""
+        """Return what fills blanks; a model that continues a text is refused: that is `generate`."""
+        if isinstance(run.model, Filler):
+            from nextword.tasks.blanks import filler
+
+            return filler(run.model, run.vocabulary)
         raise ConfigError(
             f"'{run.settings.name}' is a language model, which has no labels to predict; continue a text "
             "with: nextword generate RUN --prompt TEXT"
         )
+
+
+def _hides(settings: RunSettings) -> bool:
+    """Tell whether the objective is another than the next token: it hides a part of the text."""
+    if dict(settings.model).get("objective", "causal") == "causal":
+        return False
+    from nextword.tasks.objectives.corrupted import is_corrupted
+
+    return is_corrupted(settings)
 
 
 def _taken_exact(model: LanguageModel) -> NgramModel | None:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from nextword.core.contracts import Encoded, bits_per_byte
+from nextword.core.contracts import Encoded, NetworkModel, bits_per_byte
 from nextword.core.display import show_number
 from nextword.core.errors import ConfigError
 from nextword.core.events import Event, Note
@@ -103,7 +103,7 @@ def start_from_run(
     network: Network, settings: RunSettings, prepared: PreparedText, start: Trained
 ) -> Iterator[Event]:
     """Copy the weights of another run into a network."""
-    assert isinstance(start.model, NeuralLanguageModel)
+    assert isinstance(start.model, NetworkModel)
     place = str(start.folder.path if start.folder is not None else start.settings.name)
     closed = prepared.vocabulary.closed
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from nextword.core import config
-from nextword.core.contracts import Block, LanguageModel, NetworkModel
+from nextword.core.contracts import Block, Filler, LanguageModel, NetworkModel
 from nextword.core.display import LONG, about, show_size
 from nextword.core.errors import ConfigError, NextwordError
 from nextword.core.events import Done, Event, Note, Stage
@@ -27,6 +27,11 @@ _TIMED = 20  # the time is reported for texts this many times as long as their t
 
 def measure(run: Trained, files: Sequence[str], sets: Mapping[str, Any]) -> Iterator[Event]:
     """Measure files; the last event holds the report. Keys ``dynamic.…`` ask for dynamic evaluation."""
+    if isinstance(run.model, Filler):
+        from nextword.tasks.blanks import measure_blanks
+
+        yield from measure_blanks(run, files, sets)
+        return
     dynamic = {key: value for key, value in sets.items() if key.startswith("dynamic.")}
     data = cast(DataSettings, run.settings.data)
     source = Source.for_reading(files, data, {key: sets[key] for key in sets if key not in dynamic})

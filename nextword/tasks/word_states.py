@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from nextword.core.contracts import END, UNKNOWN, Tokenizer
+from nextword.core.contracts import END, UNKNOWN, NetworkModel, Tokenizer
+from nextword.core.contracts import Reader as FeatureReader
 from nextword.core.errors import ConfigError, RunError
 from nextword.core.events import Event, Note, Stage
 from nextword.data.classes import ClassVocabulary
 from nextword.data.tagged import TagVocabulary
-from nextword.models.network import NeuralLanguageModel
 from nextword.runs import saved
 from nextword.runs.settings import RunSettings, changed
 from nextword.text.backward import BackwardTokenizer
@@ -38,14 +38,15 @@ Vocabulary = TypeVar("Vocabulary", TagVocabulary, ClassVocabulary)
 class Reader:
     """One language model that reads sentences."""
 
-    model: NeuralLanguageModel
+    model: Any  # a network with `contracts.Reader`
     tokenizer: Tokenizer
     _ids: dict[str, list[int]] = field(default_factory=dict)
 
     @property
     def width(self) -> int:
         """Return the size of a state."""
-        return self.model.network.width
+        width: int = self.model.network.width
+        return width
 
     @property
     def is_backward(self) -> bool:
@@ -142,7 +143,7 @@ def _opened(
     for at, name in enumerate(names):
         trained = _loaded(name, folder)
         assert trained.folder is not None
-        if not isinstance(trained.model, NeuralLanguageModel):
+        if not isinstance(trained.model, NetworkModel) or not isinstance(trained.model, FeatureReader):
             raise ConfigError(
                 f"'model.features' names '{name}', which is not a neural language model and has no states; "
                 "train one with: nextword train TEXT --model lstm"

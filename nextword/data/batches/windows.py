@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from nextword.data.batches.batch import Batch, Ids, Ints, Stream, check_length, generator
+from nextword.data.batches.batch import Batch, Bools, Ids, Ints, Stream, check_length, generator
 
 
 class Windows:
@@ -30,19 +30,24 @@ class Windows:
         length: int = 128,
         seed: int = 0,
     ) -> None:
-        self._stream, self._seed = Stream(ids, documents, carry), seed
+        self.stream, self.seed = Stream(ids, documents, carry), seed
         self._batch, self._length = batch, length
-        check_length(length, self._stream)
-        self._blocks = -(-self._stream.pairs // length)
+        check_length(length, self.stream)
+        self._blocks = -(-self.stream.pairs // length)
         self.per_epoch = -(-self._blocks // batch)
-        self.tokens = self._stream.tokens
+        self.tokens = self.stream.tokens
 
     def batches(self, epoch: int, start: int = 0) -> Iterator[Batch]:
-        """Yield the batches of an epoch: the stream is shifted at random, cut, and its blocks shuffled."""
-        random, pairs = generator(self._seed, epoch), self._stream.pairs
+        """Yield the batches of an epoch."""
+        for _, places_BT, real_BT in self.places(epoch, start):
+            yield self.stream.batch(places_BT, real_BT)
+
+    def places(self, epoch: int, start: int = 0) -> Iterator[tuple[int, Ints, Bools]]:
+        """Yield index, places and which are real: the stream is shifted, cut, and its blocks shuffled."""
+        random, pairs = generator(self.seed, epoch), self.stream.pairs
         shift = int(random.integers(pairs))
         order = random.permutation(self._blocks)
         for index in range(start, self.per_epoch):
             blocks_B1 = order[index * self._batch : (index + 1) * self._batch, None]
             places_BT = blocks_B1 * self._length + np.arange(self._length)
-            yield self._stream.batch((places_BT + shift) % pairs, places_BT < pairs)
+            yield index, (places_BT + shift) % pairs, places_BT < pairs
