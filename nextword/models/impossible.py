@@ -167,6 +167,6 @@ def _check_objective(settings: Any) -> None:
         )
     if settings.stack in ("hourglass", "funnel"):
         raise ConfigError(
-            f"'model.stack' is '{settings.stack}', which does not go with the objective '{name}': it has no "
+            f"'model.stack' is '{settings.stack}', which contradicts the objective '{name}': it has no "
             "feature of every token that saw both sides; set model.stack=plain"
         )

@@ -1,7 +1,7 @@
 """The masked language model: every token sees the whole text, and blanks in it are predicted.
 
 BERT (Devlin et al. 2019) [MAUSAM "Encoders"]. It gives no probability to a text from left to right: a text is
-scored by its pseudo-likelihood Σ log p(w_t | all others) (Salazar et al. 2020), which is no probability.
+scored by its pseudo-likelihood Σ log p(w_t | all others) (Salazar et al. 2020), which is not a probability.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class MaskedNetwork(TransformerNetwork):
 
 
 class MaskedModel:
-    """Fills blanks; it is no `LanguageModel`, for it cannot read from left to right."""
+    """Fills blanks; it is not a `LanguageModel`, for it cannot read from left to right."""
 
     is_probability = False
     fills = "fills blanks of one token from both sides (model.objective is masked)"

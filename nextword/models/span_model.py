@@ -24,7 +24,7 @@ class Span(NamedTuple):
 
 @dataclass
 class SpanModel:
-    """Writes what blanks stand for, of any length; no `LanguageModel`: it never read a whole text."""
+    """Writes what blanks stand for, of any length; not a `LanguageModel`: it never read a whole text."""
 
     network: Any  # a `SpanNetwork` or `SpanTranslator`
     is_probability = False

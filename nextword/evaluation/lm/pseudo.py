@@ -1,7 +1,7 @@
 """Pseudo-likelihood of a text: every token is predicted from all others, with a blank in its place.
 
-Σ log p(w_t | all others) (Salazar et al. 2020, "Masked language model scoring"). It is no probability of the
-text: the sum over all texts is not 1, and exp of its mean is a pseudo-perplexity, far below a perplexity,
+Σ log p(w_t | all others) (Salazar et al. 2020, "Masked language model scoring"). It is not a probability of
+the text: the sum over all texts is not 1, and exp of its mean is a pseudo-perplexity, far below a perplexity,
 since both sides of a token are known. Ends of lines and documents are read, but not predicted.
 """
 
@@ -23,7 +23,7 @@ from nextword.drawing.page import Page, Table
 from nextword.evaluation.lm.signature import version
 
 PSEUDO = (
-    "these are pseudo-log-likelihoods: each token is predicted from all others, so that they are no "
+    "these are pseudo-log-likelihoods: each token is predicted from all others, so that they are not "
     "probabilities of a text and compare only with each other"
 )
 MOST = 10_000  # tokens of a text that are measured, evenly spread over it
