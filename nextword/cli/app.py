@@ -35,6 +35,7 @@ from nextword.cli import (
 from nextword.cli import eval as eval_
 from nextword.cli import filter as filter_
 from nextword.cli import list as list_
+from nextword.cli.options import with_parts
 
 
 class Interrupt(BaseException):
@@ -80,26 +81,26 @@ def _root(
     pass
 
 
-app.command("train")(train.train)
-app.command("eval")(eval_.evaluate)
-app.command("score")(score.score)
-app.command("filter")(filter_.filter_lines)
-app.command("rescore")(rescore.rescore)
-app.command("compress")(compress.compress)
-app.command("decompress")(decompress.decompress)
-app.command("mix")(mix.mix)
-app.command("next")(next.next_)
-app.command("generate")(generate.generate)
-app.command("predict")(predict.predict)
-app.command("serve")(serve.serve)
-app.command("lm-eval")(lm_eval.lm_eval)
-app.command("compare")(compare.compare)
-app.command("lab")(lab.lab)
-app.command("inspect")(inspect.inspect)
-app.command("export")(export.export)
-app.command("import")(import_.import_)
+app.command("train")(with_parts(train.train))
+app.command("eval")(with_parts(eval_.evaluate))
+app.command("score")(with_parts(score.score))
+app.command("filter")(with_parts(filter_.filter_lines))
+app.command("rescore")(with_parts(rescore.rescore))
+app.command("compress")(with_parts(compress.compress))
+app.command("decompress")(with_parts(decompress.decompress))
+app.command("mix")(with_parts(mix.mix))
+app.command("next")(with_parts(next.next_))
+app.command("generate")(with_parts(generate.generate))
+app.command("predict")(with_parts(predict.predict))
+app.command("serve")(with_parts(serve.serve))
+app.command("lm-eval")(with_parts(lm_eval.lm_eval))
+app.command("compare")(with_parts(compare.compare))
+app.command("lab")(with_parts(lab.lab))
+app.command("inspect")(with_parts(inspect.inspect))
+app.command("export")(with_parts(export.export))
+app.command("import")(with_parts(import_.import_))
 app.add_typer(tokenizer.app, name="tokenizer")
 app.add_typer(data.app, name="data")
-app.command("list")(list_.list_slot)
+app.command("list")(with_parts(list_.list_slot))
 app.command("presets")(presets.presets)
 app.command("doctor")(doctor.doctor)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -63,6 +65,27 @@ def without_parts(arguments: Sequence[str]) -> list[str]:
         else:
             rest.append(argument)
     return rest
+
+
+Parts = Annotated[
+    list[str] | None,
+    typer.Option("--parts", metavar="FILE", help="A Python file with parts of your own that a run needs."),
+]
+
+
+def with_parts(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Show ``--parts`` in the help of a command that trains or opens runs; `without_parts` has read it."""
+
+    @wraps(verb)
+    def command(*arguments: Any, parts: Parts = None, **more: Any) -> Any:
+        return verb(*arguments, **more)
+
+    kinds = {**get_type_hints(verb, include_extras=True), "parts": Parts}
+    found = [*signature(verb).parameters.values(), Parameter("parts", Parameter.KEYWORD_ONLY, default=None)]
+    found = [each.replace(annotation=kinds[each.name]) for each in found]
+    command.__annotations__ = kinds
+    command.__signature__ = Signature(found)  # type: ignore[attr-defined]
+    return command
 
 
 def complete_run(incomplete: str) -> list[str]:

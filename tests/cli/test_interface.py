@@ -3,8 +3,10 @@
 import typer.main
 
 from nextword.cli.app import app
+from nextword.cli.main import run
 
 COMMON = {"--debug", "--json"}
+WITHOUT_PARTS = {"tokenizer", "data", "presets", "doctor"}  # they neither train nor open a run
 COMMANDS = {
     "train": {
         "--task", "--model", "--recipe", "--from", "--valid", "--tokenizer", "--out", "--minutes", "--set",
@@ -52,7 +54,7 @@ COMMANDS = {
 
 def _options(command):
     found = {name for each in command.params for name in each.opts if name.startswith("--")}
-    return found - COMMON
+    return found - COMMON - {"--parts"}
 
 
 def test_commands_and_options_are_the_agreed_ones():
@@ -78,3 +80,18 @@ def test_every_command_has_json_debug_and_a_sentence_of_help():
         assert names >= COMMON, command.name
         assert command.help.strip(), command.name
         assert all(each.help for each in command.params if each.name != "help"), command.name
+
+
+def test_help_of_every_command_that_trains_or_opens_a_run_names_parts_of_ones_own(capsys):
+    for name, command in typer.main.get_command(app).commands.items():
+        leaves = getattr(command, "commands", {name: command})
+        for leaf in leaves.values():
+            assert ("--parts" in _all(leaf)) == (name not in WITHOUT_PARTS), name
+    assert run(["eval", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "--parts FILE" in shown
+    assert "parts of your own" in shown
+
+
+def _all(command):
+    return {name for each in command.params for name in each.opts}

@@ -55,7 +55,7 @@ def _all_strings() -> list[tuple[str, str]]:
 
 
 def _options() -> set[str]:
-    found = {"--help", "--version", "--parts"}  # every verb takes --parts, before the parser
+    found = {"--help", "--version"}
     waiting = [typer.main.get_command(app)]
     while waiting:
         command = waiting.pop()
