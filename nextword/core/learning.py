@@ -133,6 +133,15 @@ class HeldOut(Protocol):
 
 
 @runtime_checkable
+class Sampler(Protocol):
+    """Held-out examples that can also show what a network writes by now."""
+
+    def sample(self, network: Any) -> str:
+        """Return a short text, always written with the same random numbers."""
+        ...
+
+
+@runtime_checkable
 class FinalFacts(Protocol):
     """Held-out examples that tell something of a finished network for ``training.json``."""
 

@@ -23,6 +23,7 @@ from nextword.core.learning import Loss as Loss
 from nextword.core.learning import Measurement as Measurement
 from nextword.core.learning import Objective as Objective
 from nextword.core.learning import Ranks as Ranks
+from nextword.core.learning import Sampler as Sampler
 
 if TYPE_CHECKING:
     from nextword.core.family import Budget, Family

@@ -142,6 +142,7 @@ export function open(place, state, remember) {
       run.problem ? el("p", { class: "problem" }, `${run.problem}.`) : null,
       run.command ? el("p", {}, el("code", {}, words(run.command))) : null,
       sample(run),
+      learned(run),
       el("h3", {}, "Settings"),
       others.length ? el("p", { class: "soft" }, "Bold: not the same in every run here.") : null,
       el("div", { class: "settings" }, settings.map(([name, value]) =>
@@ -162,6 +163,17 @@ export function open(place, state, remember) {
       el("h3", {}, "Sample"),
       known ? el("blockquote", { dir: "auto", class: known.isProblem ? "problem" : null, "aria-live": "polite" }, words(known.text)) : null,
       el("p", {}, write),
+    ];
+  }
+
+  /** What the network wrote while it learned, the latest first: always with the same random numbers. */
+  function learned(run) {
+    if (!run.samples.length) return null;
+    return [
+      el("h3", {}, "What it wrote while it learned"),
+      el("ol", { class: "samples" }, run.samples.map((each) => el("li", {},
+        el("span", { class: "soft" }, `step ${count(each.step ?? 0)}, ${duration(each.seconds)}`),
+        el("blockquote", { dir: "auto" }, words(each.text))))),
     ];
   }
 

@@ -21,6 +21,8 @@ from nextword.store.live import Running, running
 from nextword.store.manifest import MANIFEST, read_manifest
 from nextword.store.unfinished import checkpoints_in
 
+SAMPLES = 20  # texts of a run, at most
+_LONG = 2000  # characters of a text
 POINTS = 300  # of a curve, at most: more than a screen can show
 _MOST = 64 << 20  # bytes of a file that are read
 _REMEMBERED = 512  # runs whose files are not read again while they stay the same
@@ -43,6 +45,7 @@ class Overview:
     steps: tuple[int, int | None] | None = None  # done, and expected in total
     settings: dict[str, str] = field(default_factory=dict)
     curves: dict[str, list[list[float]]] = field(default_factory=dict)  # name: [seconds, tokens, value]
+    samples: list[dict[str, Any]] = field(default_factory=list)  # what it wrote: step, seconds, text
     command: str = ""
     problem: str = ""
 
@@ -88,7 +91,8 @@ def _finished(path: Path, *stamps: tuple[int, int]) -> Overview:
     made = _described(path, Overview(path.name, "finished", created=read_manifest(path).created))
     tokens = training.get("tokens", data.get("tokens"))
     return replace(
-        made, curves=curves(rows), seconds=_number(facts.get("seconds")), tokens=_whole(tokens),
+        made, curves=curves(rows), samples=samples(rows), seconds=_number(facts.get("seconds")),
+        tokens=_whole(tokens),
         command=str(facts.get("command", ""))[:2000], steps=_steps(rows, None),
     )  # fmt: skip
 
@@ -97,7 +101,7 @@ def _running(run: Running) -> Overview:
     last = run.last
     made = _described(run.folder, Overview(run.target.name, "running"))
     return replace(
-        made, curves=curves(run.rows), seconds=_number(last.get("seconds")),
+        made, curves=curves(run.rows), samples=samples(run.rows), seconds=_number(last.get("seconds")),
         tokens=_whole(last.get("tokens")), seconds_left=_number(last.get("seconds_left")),
         steps=_steps([last], _whole(last.get("steps"))),
     )  # fmt: skip
@@ -108,8 +112,8 @@ def _unfinished(checkpoint: Path, name: str) -> Overview:
     made = _described(checkpoint, Overview(name, "unfinished"))
     last = max((row for row in rows if "step" in row), key=lambda row: row["step"], default={})
     return replace(
-        made, curves=curves(rows), seconds=_number(last.get("seconds")), tokens=_whole(last.get("tokens")),
-        steps=_steps(rows, None),
+        made, curves=curves(rows), samples=samples(rows), seconds=_number(last.get("seconds")),
+        tokens=_whole(last.get("tokens")), steps=_steps(rows, None),
     )  # fmt: skip
 
 
@@ -139,6 +143,16 @@ def curves(rows: Iterable[dict[str, Any]]) -> dict[str, list[list[float]]]:
             if value is not None and seconds is not None and tokens is not None:
                 found.setdefault(name, []).append([seconds, tokens, value])
     return {name: thinned(points) for name, points in found.items()}
+
+
+def samples(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Collect what a network wrote while it learned, the latest first."""
+    wrote = [row for row in rows if isinstance(row.get("sample"), str)][-SAMPLES:]
+    return [
+        {"step": _whole(row.get("step")), "seconds": _number(row.get("seconds")),
+         "text": row["sample"][:_LONG]}
+        for row in reversed(wrote)
+    ]  # fmt: skip
 
 
 def thinned(points: list[list[float]], most: int = POINTS) -> list[list[float]]:

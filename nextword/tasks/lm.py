@@ -237,7 +237,8 @@ class LanguageModelling(Task):
             return make_held_out(settings, ids, documents, prepared.vocabulary.vocab_size)
         from nextword.tasks.networks import HeldOutText, carries
 
-        return HeldOutText.of(prepared.encoded, carries(settings), _HELD_OUT * train.valid_tokens)
+        most, tokenizer = _HELD_OUT * train.valid_tokens, prepared.vocabulary
+        return HeldOutText.of(prepared.encoded, carries(settings), most, tokenizer)
 
     def model(self, network: Network) -> Any:
         """Wrap the network as a `LanguageModel`, or as what fills blanks."""

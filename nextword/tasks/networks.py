@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from nextword.core.contracts import Encoded, NetworkModel, bits_per_byte
+from nextword.core.contracts import END, Encoded, NetworkModel, Tokenizer, bits_per_byte
 from nextword.core.display import show_number
 from nextword.core.errors import ConfigError
 from nextword.core.events import Event, Note
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from nextword.runs.saved import Trained
     from nextword.tasks.lm import PreparedText
 
+_SAMPLE = 40  # tokens that a network writes to show what it has learned so far
 _LENGTH = 64  # positions of a row, if neither the settings nor the model say
 _UNKNOWN = 0.1  # share of unknown tokens from which on a perplexity is misleading
 
@@ -155,16 +156,19 @@ class HeldOutText:
     tokens: int  # to predict in the whole text
     bytes: int = 0
     side_nats: float = 0.0
+    tokenizer: Tokenizer | None = None
     _chosen: dict[int, list[Row]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pieces: Iterable[Encoded], carry: bool, most: int = 0) -> HeldOutText | None:
+    def of(
+        cls, pieces: Iterable[Encoded], carry: bool, most: int = 0, tokenizer: Tokenizer | None = None
+    ) -> HeldOutText | None:
         """Make rows of about ``most`` tokens of an encoded text (0: all); None if it has no tokens."""
         ids, documents, size, side = join(pieces, most)
         stream = Stream(ids, documents, carry)
         if not stream.tokens:
             return None
-        return cls(_rows(stream), stream.tokens, size, side)
+        return cls(_rows(stream), stream.tokens, size, side, tokenizer)
 
     def some(self, tokens: int) -> list[Row]:
         """Return rows of about this many tokens, spread over the text, longest first."""
@@ -199,6 +203,26 @@ class HeldOutText:
         bits = bits_per_byte(nll * self.tokens + self.side_nats, self.bytes) if self.bytes else None
         perplexity = math.exp(nll) if nll < 700 else math.inf
         return Measurement({"nll": nll, "perplexity": perplexity, "bits_per_byte": bits}, nll, count)
+
+    def sample(self, network: Network) -> str:
+        """Write a few lines with the weights as they are."""
+        if self.tokenizer is None:
+            return ""
+        is_training, model = network.training, NeuralLanguageModel(network)
+        lines: list[list[int]] = [[]]
+        state = model.start(1)
+        logp_1V = model.next(state)
+        for number in np.random.default_rng(0).random(_SAMPLE).tolist():
+            sums_V = logp_1V[0].double().exp().cumsum(0)
+            word = int(torch.searchsorted(sums_V, number * sums_V[-1], right=True).clamp(max=len(sums_V) - 1))
+            if word == END:
+                lines, state = [*lines, []], model.start(1)
+                logp_1V = model.next(state)
+                continue
+            lines[-1].append(word)
+            logp_1V, state = model.step(np.array([word]), state)
+        network.train(is_training)
+        return "\n".join(self.tokenizer.decode(ids) for ids in lines if ids)
 
     def final_facts(self, network: Network) -> dict[str, float]:
         """Return the mean probability of START and UNKNOWN, where it is removed when the network is used."""

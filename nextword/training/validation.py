@@ -15,7 +15,7 @@ from torch import nn
 from nextword.core.display import LONG, about
 from nextword.core.errors import TrainingError
 from nextword.core.events import Event, Measure, Note, Valid
-from nextword.core.task import FinalFacts, HeldOut, Measurement
+from nextword.core.task import FinalFacts, HeldOut, Measurement, Sampler
 from nextword.models import precision
 from nextword.models.network import device_of
 from nextword.models.training import NeuralTrainSettings
@@ -83,9 +83,18 @@ class Validation:
         state.waited = 0 if is_best else state.waited + 1
         if not is_best and self.settings.schedule == "plateau":
             state.factor *= self.settings.plateau
+        sample = self._sample(state)
         self.clock.reserve("measure", self.clock.used() - began)
         self.clock.reserve("finish", self.again * (self._pace or 0.0))
-        yield from self._report(state.step, state.tokens, found, is_best)
+        yield from self._report(state.step, state.tokens, found, is_best, sample)
+
+    def _sample(self, state: TrainingState) -> Mapping[str, str]:
+        """Let the network write a few words, so that whoever watches sees it learn."""
+        if not isinstance(self.held_out, Sampler) or state.engine.ranks.is_distributed:
+            return {}
+        with averaging.swapped(state.network, state.ema):
+            text = self.held_out.sample(state.network)
+        return {"sample": text} if text else {}
 
     def measure_last(self, state: TrainingState) -> Iterator[Event]:
         """Measure the weights after the last step; after a signal only if that is quick."""
@@ -237,9 +246,12 @@ class Validation:
             several = sorted([*state.averages, snapshot], key=lambda each: each.cost)
             state.averages = several[: self.settings.average]
 
-    def _report(self, step: int, tokens: int, found: Measurement, is_best: bool) -> Iterator[Event]:
+    def _report(
+        self, step: int, tokens: int, found: Measurement, is_best: bool, more: Mapping[str, str] | None = None
+    ) -> Iterator[Event]:
         seconds = self.clock.used()
         assert self.held_out is not None
         yield Valid(step, seconds, tokens, found.values, self.held_out.describe(found.values), is_best)
         row = {"step": step, "seconds": round(seconds, 3), "tokens": tokens}
-        yield Measure(row | {f"valid_{name}": value for name, value in found.values.items()})
+        measured = {f"valid_{name}": value for name, value in found.values.items()}
+        yield Measure({**row, **measured, **(more or {})})

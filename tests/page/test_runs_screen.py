@@ -67,6 +67,8 @@ def test_curve_grows_while_a_run_is_trained(visit, folder):
     def events():
         for step in range(1, 5):
             yield Measure({"step": step, "seconds": 1.0 * step, "tokens": 100 * step, "loss": 6.0 / step})
+            wrote = f"<b>line</b> of step {step}"
+            yield Measure({"step": step, "seconds": 1.0 * step, "tokens": 100 * step, "sample": wrote})
             yield Step(step, 8, 1.0 * step, 75.0 - step, 100 * step, 6.0 / step, 0.1, 1.0, 50.0, 0)
         yield Done(None)
 
@@ -79,6 +81,12 @@ def test_curve_grows_while_a_run_is_trained(visit, folder):
                     expect(row(page, "live")).to_contain_text(f"1:{15 - event.step} min left")
                     points = page.locator("path.line").filter(has=page.get_by_text("live")).get_attribute("d")
                     assert points.count("L") == event.step - 1
+                    if event.step == 1:
+                        row(page, "live").get_by_role("button").click()
+                    wrote = page.locator(".samples blockquote")
+                    expect(wrote).to_have_text(  # the latest first, and as text
+                        [f"<b>line</b> of step {step}" for step in range(event.step, 0, -1)]
+                    )
         expect(row(page, "live")).to_contain_text("finished")
     finally:
         shutil.rmtree(target, ignore_errors=True)

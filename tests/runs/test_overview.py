@@ -11,6 +11,8 @@ import nextword
 from nextword.core.events import Step
 from nextword.runs.overview import POINTS, curves, overview, thinned
 
+TINY = {"model.hidden": 8, "train.steps": 4, "train.valid_every": 2, "train.precision": "fp32"}
+
 
 @pytest.fixture
 def text(tmp_path):
@@ -48,6 +50,13 @@ def test_curve_grows_while_a_network_trains_and_stays_when_it_is_done(tmp_path):
     assert (found.state, found.steps[0]) == ("finished", 14)
     assert len(found.curves["loss"]) == 14
     assert found.curves["valid_bits_per_byte"][-1][1] > 0
+    assert [each["step"] for each in found.samples] == [14, *(each["step"] for each in found.samples[1:])]
+    assert all(each["text"] for each in found.samples)
+    again = nextword.train(tmp_path / "t.txt", model="lstm", set=TINY)  # the same weights write the same
+    alike = nextword.train(tmp_path / "t.txt", model="lstm", set=TINY)
+    wrote = [[row["sample"] for row in run.metrics if "sample" in row] for run in (again, alike)]
+    assert len(wrote[0]) == 2
+    assert wrote[0] == wrote[1]
 
 
 @pytest.mark.needs("torch")
