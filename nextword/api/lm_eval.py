@@ -14,8 +14,9 @@ from typing import Any
 from nextword.api.opened import Name, Opened, language_model
 from nextword.core.contracts import END, START
 from nextword.core.errors import ConfigError
-from nextword.decode.engine import Engine, Request
+from nextword.decode.engine import Engine
 from nextword.decode.generate import collect, generate
+from nextword.decode.requests import Request
 from nextword.decode.settings import DecodeSettings
 
 _TOKENS = 256  # generated at most, where a task does not say

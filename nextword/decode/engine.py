@@ -1,9 +1,10 @@
 """Continuous batching: requests enter a running batch and leave it between two steps.
 
 One engine runs one model. A step reads a piece of the prompts that are new, then chooses one token in every
-running row and reads it; a finished row leaves at once, so that no request waits for the longest of a batch
-(Yu et al. 2022, "Orca"). Which requests share the batch does not change what each gets: its random numbers
-follow from its own seed, and the rows of a model do not see each other.
+running row and reads it; a finished text is delivered at once, so that no request waits for the longest of
+a batch (Yu et al. 2022, "Orca"). Entering and leaving copy what all rows have read, so several rows do it
+together: a few steps of one row cost less. Which requests share the batch does not change what each gets:
+its random numbers follow from its own seed, and the rows of a model do not see each other.
 """
 
 from __future__ import annotations
@@ -11,78 +12,41 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import LanguageModel, Preparable, State, Tokenizer
+from nextword.core.contracts import (
+    END,
+    Advancer,
+    Array,
+    LanguageModel,
+    Preparable,
+    Reader,
+    State,
+    Tokenizer,
+)
 from nextword.core.errors import NextwordError
-from nextword.decode.limits import Limit, Written, limits_of, stops_of
+from nextword.decode.limits import Written
 from nextword.decode.positions import Alternatives, Found, best_of, score_positions
-from nextword.decode.sampling import Ints, draw, shape, uniforms
-from nextword.decode.settings import DecodeSettings
+from nextword.decode.requests import Request, Row, Scored, Way, choose
+from nextword.decode.sampling import Ints
 from nextword.models.distributions import Floats, as_numpy, without_nan
 
 ROWS = 64  # rows that are stepped together
 WAITING = 256  # requests that wait for rows
 CHUNK = 1024  # prompt tokens that are read between two steps, over all rows
 SHORTEST = 16  # and of each row at least
-AHEAD = 64  # random numbers of a row that are drawn at a time
+SHARE = 8  # new requests enter a batch together: an eighth of its rows, or
+PATIENCE = 8  # after this many steps whatever there is
+DEAD = 8  # rows that have ended stay until new ones enter, or until they are an eighth
 
+_UNSCORED: tuple[float, Alternatives] = (0.0, ())  # a token whose score nobody asks for
 Compute = Callable[[Ints, State], tuple[Any, State]]  # places of rows and their state -> logp_RV, new state
 
 
 class Full(Exception):  # noqa: N818 - a state of the engine, not an error of the request
     """The queue is full: try again later."""
-
-
-class Scored(NamedTuple):
-    """A token, its log-probability by the model, and the most likely tokens at its place if asked for."""
-
-    id: int
-    logprob: float
-    top: Alternatives = ()
-
-
-@dataclass(eq=False)
-class Row:
-    """One text of a request: its tokens so far, and why it ended (``end``, ``length`` or ``stop``)."""
-
-    request: Request
-    sample: int
-    written: Written
-    tokens: list[Scored] = field(default_factory=list)
-    reason: str = ""
-    _numbers: list[float] = field(default_factory=list)
-
-    def number(self, seed: int) -> float:
-        """Return the random number for the next token: it follows from seed, text and position alone."""
-        at = len(self.written.ids)
-        if at >= len(self._numbers):
-            self._numbers += uniforms(seed, self.sample, len(self._numbers), AHEAD)
-        return self._numbers[at]
-
-
-@dataclass(eq=False)
-class Request:
-    """A prompt to read and to continue; what comes out is collected here, step by step."""
-
-    prompt: tuple[int, ...]  # without START, which every text begins with
-    settings: DecodeSettings | None = None  # None: the prompt is read and nothing generated
-    texts: int = 1  # how many continuations
-    scored: bool = False  # whether the prompt's tokens are scored too
-    top: int = 0  # this many alternatives for every token
-    limits: tuple[Limit, ...] = ()  # beside those of the settings
-    read: list[Scored] = field(default_factory=list)  # the prompt's tokens, where they are scored
-    rows: list[Row] = field(default_factory=list)
-    error: NextwordError | None = None  # why it failed; the others go on
-    is_done: bool = False
-    has_left: bool = False
-
-    @property
-    def needed(self) -> int:
-        """Return how many rows of the batch it takes."""
-        return 1 if self.settings is None else self.texts
 
 
 @dataclass
@@ -125,18 +89,26 @@ class Engine:
         self._state: State = None  # of the rows
         self._logp_RV: Floats = np.zeros((0, model.vocab_size))  # what comes next in each row
         self._ways: dict[Request, Way] = {}
+        self._waited = 0  # steps since requests entered
+        self._began: State = None  # of one row that has read nothing yet
+        self._advance = _reading(model)
         if isinstance(model, Preparable):
             model.ready()
 
     @property
     def running(self) -> int:
         """Return how many rows are taken by prompts being read and texts being continued."""
-        return sum(prompt.request.needed for prompt in self._prompts) + len(self._rows)
+        return sum(prompt.request.needed for prompt in self._prompts) + len(self._going)
 
     @property
     def is_idle(self) -> bool:
         """Tell whether there is nothing to do."""
         return not (self.waiting or self._prompts or self._rows)
+
+    @property
+    def _going(self) -> list[int]:
+        """Return the places of the rows that have not ended."""
+        return [place for place, row in enumerate(self._rows) if not row.reason]
 
     def admit(self, request: Request) -> None:
         """Queue a request; it enters the batch when there are rows for it. Raise `Full` at the limit."""
@@ -166,27 +138,36 @@ class Engine:
         if any(request.has_left for request in self.waiting):
             self.waiting = deque(request for request in self.waiting if not request.has_left)
         self._keep_prompts([i for i, each in enumerate(self._prompts) if not each.request.has_left])
-        going = [i for i, row in enumerate(self._rows) if not row.request.has_left]
-        if len(going) < len(self._rows):
-            self._rows, self._logp_RV = [self._rows[i] for i in going], self._logp_RV[going]
-            self._state = self._take(self._state, going)
+        if any(row.request.has_left for row in self._rows):
+            self._keep_rows([i for i in self._going if not self._rows[i].request.has_left])
             self._ways = {request: way for request, way in self._ways.items() if not request.has_left}
 
     def _let_in(self) -> None:
         """Move requests from the queue to the prompts, in their order, while there are rows."""
         new: list[_Prompt] = []
-        free = self.size - self.running
+        running = self.running
+        self._waited += 1
+        if not self.waiting or (len(self.waiting) < running // SHARE and self._waited < PATIENCE):
+            return
+        self._waited, free = 0, self.size - running
         while self.waiting and self.waiting[0].needed <= free:
             new.append(_Prompt(self.waiting.popleft()))
             free -= new[-1].request.needed
         if new:
-            self._read_state = self._join(self._read_state, self.model.start(len(new)))
+            if self._began is None:
+                self._began = self.model.start(1)
+            self._read_state = self._join(self._read_state, self._take(self._began, [0] * len(new)))
             self._prompts += new
 
     def _keep_prompts(self, kept: Sequence[int]) -> None:
         if len(kept) < len(self._prompts):
             self._prompts = [self._prompts[i] for i in kept]
             self._read_state = self._take(self._read_state, kept)
+
+    def _keep_rows(self, kept: Sequence[int]) -> None:
+        if len(kept) < len(self._rows):
+            self._rows, self._logp_RV = [self._rows[i] for i in kept], self._logp_RV[kept]
+            self._state = self._take(self._state, kept)
 
     def _take(self, state: State, rows: Iterable[int]) -> State:
         rows_B = np.fromiter(rows, dtype=np.int64)
@@ -219,15 +200,19 @@ class Engine:
         self._keep_prompts([i for i, each in enumerate(self._prompts) if each.left])
 
     def _read_piece(self, T: int, progress: Progress) -> None:
-        """Read up to T tokens of every prompt with one parallel `score`."""
+        """Read up to T tokens of every prompt at once."""
         lengths_B = np.array([min(T, each.left) for each in self._prompts], dtype=np.int64)
         ids_BT = np.zeros((len(self._prompts), T), dtype=np.int64)
         for ids_T, each, length in zip(ids_BT, self._prompts, lengths_B, strict=True):
             ids_T[:length] = each.request.prompt[each.at : each.at + length]
+        scored = [each.request.scored for each in self._prompts]
         tops = [each.request.top if each.request.scored else 0 for each in self._prompts]
 
         def score(rows: slice, state: State) -> tuple[list[Found], State]:
-            return score_positions(self.model, ids_BT[rows], lengths_B[rows], state, tops[rows])
+            if any(scored[rows]):
+                return score_positions(self.model, ids_BT[rows], lengths_B[rows], state, tops[rows])
+            state = self._advance(ids_BT[rows], lengths_B[rows], state)
+            return [[_UNSCORED] * length for length in lengths_B[rows].tolist()], state
 
         try:
             found, self._read_state = score(slice(None), self._read_state)
@@ -264,6 +249,7 @@ class Engine:
             state = self._take(self._read_state, [where[row.request] for row in new])
             logp_RV, state, new = self._compute(self._next, state, new, progress)
         if new:
+            self._keep_rows(self._going)
             self._state = self._join(self._state, state)
             self._logp_RV = np.concatenate([self._logp_RV, logp_RV])
             self._rows += new
@@ -274,32 +260,46 @@ class Engine:
     # -- continuing texts ---------------------------------------------------------------------
 
     def _continue(self, progress: Progress) -> None:
-        """Choose a token in every row, let the rows that end leave, and read the tokens of the others."""
-        if not self._rows:
+        """Choose a token in every row that goes on, and read it; rows that end then need not be read."""
+        going = self._going
+        if not going:
+            self._keep_rows([])
             return
-        words_R = choose([self._ways[row.request] for row in self._rows], self._rows, self._logp_RV)
-        tops = best_of(self._logp_RV, [row.request.top for row in self._rows])
-        logp_R = self._logp_RV[np.arange(len(words_R)), words_R].tolist()
-        for row, word, logp, top in zip(self._rows, words_R.tolist(), logp_R, tops, strict=True):
+        rows = [self._rows[place] for place in going]
+        logp_RV = self._logp_RV if len(rows) == len(self._rows) else self._logp_RV[going]
+        words_R = self._choose(rows, logp_RV)
+        progress.rows += rows
+        for request in dict.fromkeys(row.request for row in rows if row.reason):
+            if all(row.reason for row in request.rows):
+                request.is_done = True
+                progress.done.append(request)
+                del self._ways[request]
+        words_A: Ints = np.full(len(self._rows), END)  # what is read in rows that have ended does not matter
+        words_A[going] = words_R
+        going = self._going
+        if len(self._rows) - len(going) >= max(1, len(self._rows) // DEAD):
+            self._keep_rows(going)
+            words_A = words_A[going]
+        if going:
+            found = self._compute(
+                lambda places_R, state: self.model.step(words_A[places_R], state),
+                self._state,
+                self._rows,
+                progress,
+            )
+            self._logp_RV, self._state, self._rows = found
+
+    def _choose(self, rows: Sequence[Row], logp_RV: Floats) -> Ints:
+        """Choose a token in every row, and note it with its score and whether it is the last."""
+        ways = [self._ways[row.request] for row in rows]
+        words_R = choose(ways, rows, logp_RV)
+        tops = best_of(logp_RV, [row.request.top for row in rows])
+        logp_R = logp_RV[np.arange(len(words_R)), words_R].tolist()
+        for row, way, word, logp, top in zip(rows, ways, words_R.tolist(), logp_R, tops, strict=True):
             row.written.ids.append(word)
             row.tokens.append(Scored(word, logp, top))
-            row.reason = self._ways[row.request].stop(row.written)
-        progress.rows += self._rows
-        going = [place for place, row in enumerate(self._rows) if not row.reason]
-        if len(going) < len(self._rows):
-            for request in dict.fromkeys(row.request for row in self._rows if row.reason):
-                if all(row.reason for row in request.rows):
-                    request.is_done = True
-                    progress.done.append(request)
-                    del self._ways[request]
-            self._state = self._take(self._state, going)
-        rows, words_R = [self._rows[i] for i in going], words_R[going]
-        if rows:
-            self._logp_RV, self._state, self._rows = self._compute(
-                lambda places_R, state: self.model.step(words_R[places_R], state), self._state, rows, progress
-            )
-        else:
-            self._rows, self._logp_RV = [], self._logp_RV[:0]
+            row.reason = way.stop(row.written)
+        return words_R
 
     def _compute(
         self, compute: Compute, state: State, rows: list[Row], progress: Progress
@@ -312,6 +312,8 @@ class Engine:
             pass
         found, states, kept = [], [], []
         for place, row in enumerate(rows):
+            if row.reason:
+                continue
             try:
                 logp_1V, after = compute(np.array([place]), self._take(state, [place]))
                 found.append(without_nan(as_numpy(logp_1V, np.float64)))
@@ -325,52 +327,10 @@ class Engine:
         return np.concatenate(found), self.model.join(states), kept
 
 
-# Settings that say when to stop and what is forbidden, not how the distribution is reshaped.
-_NOT_OF_SHAPE = {
-    "decode",
-    "max_tokens",
-    "min_tokens",
-    "stop",
-    "ban",
-    "no_repeat",
-    "unknown",
-    "repetition_penalty",
-}
-_NOT_OF_SHAPE |= {"seed", "samples", "beam_size", "length_penalty", "n_best", "batch"}
-_PLAIN = DecodeSettings().model_dump(exclude=_NOT_OF_SHAPE)
-
-
-class Way:
-    """How the rows of a request choose and when they stop; requests of the same way choose together."""
-
-    def __init__(self, request: Request, tokenizer: Tokenizer | None) -> None:
-        settings = request.settings or DecodeSettings()
-        self.settings = settings
-        self.is_greedy = settings.decode == "greedy" or settings.temperature == 0
-        asked = settings.model_dump(exclude=_NOT_OF_SHAPE)
-        self.is_plain = asked == _PLAIN  # drawn from the model's own distribution
-        self.limits, self.stop = limits_of(settings, tokenizer), stops_of(settings, tokenizer)
-        self.own = request.limits
-        shared = settings.model_copy(update={"seed": 0, "stop": (), "max_tokens": 1_000_000})
-        self.key = shared.model_dump_json()
-
-
-def choose(ways: Sequence[Way], rows: Sequence[Row], logp_RV: Floats) -> Ints:
-    """Choose a token in every row: the most likely one, or one drawn with the row's own random number."""
-    groups: dict[str, list[int]] = {}
-    for place, way in enumerate(ways):
-        groups.setdefault(way.key, []).append(place)
-    words_R: Ints = np.zeros(len(rows), dtype=np.int64)
-    for places in groups.values():
-        way = ways[places[0]]
-        allowed_GV = logp_RV[places]
-        for place, allowed_V in zip(places, allowed_GV, strict=True):
-            for limit in ways[place].own:
-                limit(allowed_V[None], [rows[place].written])
-        way.limits(allowed_GV, [rows[place].written for place in places])
-        if way.is_greedy:
-            words_R[places] = np.argmax(allowed_GV, axis=-1)
-            continue
-        numbers = [rows[i].number(ways[i].settings.seed or 0) for i in places]
-        words_R[places] = draw(allowed_GV if way.is_plain else shape(allowed_GV, way.settings), numbers)
-    return words_R
+def _reading(model: LanguageModel) -> Callable[[Array, Array, State], State]:
+    """Return how a model reads tokens whose scores nobody asks for."""
+    if isinstance(model, Advancer):
+        return model.advance
+    if isinstance(model, Reader):
+        return lambda ids_BT, lengths_B, state: model.read(ids_BT, lengths_B, state)[1]
+    return lambda ids_BT, lengths_B, state: model.score(ids_BT, lengths_B, state)[1]

@@ -145,17 +145,18 @@ class Bias:
 
     ids: tuple[int, ...]
     values: tuple[float, ...]
+    normalises: bool = True  # the rows sum to 1 again
 
     def __call__(self, logp_BV: Array, rows: Sequence[Written]) -> None:
         """Add it in every row."""
         V = logp_BV.shape[1]
-        for index, value in zip(self.ids, self.values, strict=True):
-            if index >= V:
-                raise ConfigError(
-                    f"'decode.logit_bias' has the id {index}, but there are {V:,} tokens; ids end at {V - 1}"
-                )
-            logp_BV[:, index] += value
-        logp_BV[:] = normalised(logp_BV)
+        if (index := max(self.ids, default=0)) >= V:
+            raise ConfigError(
+                f"'decode.logit_bias' has the id {index}, but there are {V:,} tokens; ids end at {V - 1}"
+            )
+        logp_BV[:, list(self.ids)] += like(logp_BV, self.values)
+        if self.normalises:
+            logp_BV[:] = normalised(logp_BV)
 
 
 @dataclass(frozen=True)
@@ -164,13 +165,16 @@ class Repetition:
 
     presence: float
     frequency: float
+    normalises: bool = True  # the rows sum to 1 again
 
     def __call__(self, logp_BV: Array, rows: Sequence[Written]) -> None:
         """Take it from what each row has generated; the prompt does not count."""
         for row, written in enumerate(rows):
-            for word, count in Counter(written.ids).items():
-                logp_BV[row, word] -= self.presence + self.frequency * count
-        logp_BV[:] = normalised(logp_BV)
+            if counts := Counter(written.ids):
+                taken = [self.presence + self.frequency * count for count in counts.values()]
+                logp_BV[row, list(counts)] -= like(logp_BV, taken)
+        if self.normalises:
+            logp_BV[:] = normalised(logp_BV)
 
 
 @dataclass(frozen=True)
@@ -240,6 +244,10 @@ class StopStrings:
 
     def __call__(self, row: Written) -> str:
         """Return ``stop`` when a stop text is there."""
+        # It ends with the newest token, so that its last character, at most 4 tokens (bytes), is new.
+        newest = self.decode(row.ids[-5:])
+        if not any(string[-1] in newest for string in self.strings):
+            return ""
         # A character is at most 4 tokens (bytes), so the tail contains any stop text that ends here.
         tail = row.ids[-4 * max(map(len, self.strings)) - 4 :]
         text = self.decode(tail)
@@ -254,7 +262,10 @@ class FirstOf:
 
     def __call__(self, row: Written) -> str:
         """Return the first reason, or nothing."""
-        return next((reason for rule in self.rules if (reason := rule(row))), "")
+        for rule in self.rules:  # at every token of every row, so without a generator
+            if reason := rule(row):
+                return reason
+        return ""
 
 
 def normalised(logp_BV: Array) -> Array:
@@ -262,13 +273,25 @@ def normalised(logp_BV: Array) -> Array:
     return normalise(logp_BV) if isinstance(logp_BV, np.ndarray) else logp_BV.log_softmax(-1)
 
 
-def limits_of(settings: DecodeSettings, tokenizer: Tokenizer | None = None) -> Limits:
-    """Return the limits that settings ask for; banned words need the tokenizer."""
+def like(logp_BV: Array, values: Sequence[float]) -> Array:
+    """Return numbers as an array or a tensor, whichever the other is."""
+    return np.asarray(values) if isinstance(logp_BV, np.ndarray) else logp_BV.new_tensor(values)
+
+
+def limits_of(
+    settings: DecodeSettings, tokenizer: Tokenizer | None = None, normalises: bool = True
+) -> Limits:
+    """Return the limits that settings ask for; banned words need the tokenizer.
+
+    Without ``normalises`` the rows need not sum to 1 afterwards: enough for who draws from them, and faster.
+    """
+    normalises = normalises or settings.repetition_penalty != 1  # which multiplies log p
     parts: list[Limit] = [Never((START,) if settings.unknown else (START, UNKNOWN))]
     if settings.logit_bias:
-        parts.append(Bias(tuple(settings.logit_bias), tuple(settings.logit_bias.values())))
+        ids, values = tuple(settings.logit_bias), tuple(settings.logit_bias.values())
+        parts.append(Bias(ids, values, normalises))
     if settings.presence_penalty or settings.frequency_penalty:
-        parts.append(Repetition(settings.presence_penalty, settings.frequency_penalty))
+        parts.append(Repetition(settings.presence_penalty, settings.frequency_penalty, normalises))
     if settings.repetition_penalty != 1:
         parts.append(Penalty(settings.repetition_penalty))
     if settings.min_tokens or settings.min_ratio:

@@ -36,16 +36,25 @@ async def beside(size: int, work: Callable[[], T]) -> T:
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
     """Wait for work; if the client leaves before, cancel it."""
-    task = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(_gone(request))
+    this = asyncio.current_task()
+    assert this is not None
+    gone, has_left, is_done = asyncio.ensure_future(_gone(request)), False, False
+
+    def leave(task: asyncio.Task[None]) -> None:
+        nonlocal has_left
+        if not task.cancelled() and not is_done:
+            has_left = this.cancel()
+
+    gone.add_done_callback(leave)
     try:
-        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            raise ApiError(499, "the client has left", "client_left")  # nobody reads it
-        return task.result()
+        return await work
+    except asyncio.CancelledError:
+        if has_left and not this.uncancel():
+            raise ApiError(499, "the client has left", "client_left") from None  # nobody reads it
+        raise
     finally:
-        for each in (task, gone):
-            each.cancel()
+        is_done = True
+        gone.cancel()
 
 
 async def _gone(request: Request) -> None:

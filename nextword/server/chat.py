@@ -7,7 +7,7 @@ template language runs, and nothing in a message can become more than text.
 
 from __future__ import annotations
 
-import secrets
+import random
 import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from fastapi import APIRouter, Response
 from fastapi import Request as HttpRequest
 
 from nextword.core.contracts import Tokenizer
-from nextword.decode.engine import Row, Scored
+from nextword.decode.requests import Row, Scored
 from nextword.server.answers import answer, begun, beside, body_size, events, while_connected
 from nextword.server.body import StrictRoute
 from nextword.server.errors import streamed
@@ -69,7 +69,7 @@ class _Chat:
         top = (asked.top_logprobs or 0) if asked.logprobs else 0
         self.requests = requests_for(asked, model, [self.prompt], tokens, asked.n, top, False, self.stop)
         self.head = {
-            "id": f"chatcmpl-{secrets.token_hex(12)}", "created": int(time.time()), "model": model.name,
+            "id": f"chatcmpl-{random.getrandbits(96):024x}", "created": int(time.time()), "model": model.name,
         }  # fmt: skip
 
     def whole(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import random
 import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 from fastapi import Request as HttpRequest
 
-from nextword.decode.engine import Request, Row
+from nextword.decode.requests import Request, Row
 from nextword.server.answers import answer, begun, beside, body_size, events, while_connected
 from nextword.server.body import StrictRoute
 from nextword.server.errors import ApiError, streamed
@@ -68,8 +68,8 @@ class _Completion:
             asked, model, self.prompts, tokens, self.best_of, self.top, scored, self.stop
         )
         self.head = {
-            "id": f"cmpl-{secrets.token_hex(12)}", "object": "text_completion", "created": int(time.time()),
-            "model": model.name,
+            "id": f"cmpl-{random.getrandbits(96):024x}", "object": "text_completion",
+            "created": int(time.time()), "model": model.name,
         }  # fmt: skip
 
     @property

@@ -11,6 +11,7 @@ import logging
 import os
 import time
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ class Model:
     signature: tuple[Any, ...]
     created: int = field(default_factory=lambda: int(time.time()))
 
-    @property
+    @cached_property  # asked at every request, and a look at all methods of a contract takes time
     def is_language_model(self) -> bool:
         """Tell whether it continues text: a decoder of translations needs a source."""
         trained = self.opened.trained

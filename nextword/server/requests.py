@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from nextword.core.errors import ContextError, NextwordError
-from nextword.decode.engine import Full, Request
+from nextword.decode.engine import Full
+from nextword.decode.requests import Request
 from nextword.decode.settings import DecodeSettings
 from nextword.server.errors import INTERNAL, ApiError
 from nextword.server.models import Model
-from nextword.server.penalties import limits_for
 from nextword.server.prompts import Prompt
 from nextword.server.schemas import MOST_SCORES, MOST_TEXTS, MOST_TOKENS, Sampling
 from nextword.server.worker import Failed
@@ -42,9 +42,12 @@ def requests_for(
     if scores > MOST_SCORES:
         said = f"{scores:,} log-probabilities are asked for; possible are {MOST_SCORES:,}"
         raise ApiError(422, said, "too_many", "logprobs")
+    most_id = model.tokenizer.vocab_size - 1
+    if tokens and any(int(each) > most_id for each in asked.logit_bias or ()):
+        said = f"an id is not in the vocabulary of {most_id + 1:,} tokens"
+        raise ApiError(422, said, "invalid_token", "logit_bias")
     settings = settings_for(asked, tokens, stop) if tokens else None
-    limits = limits_for(asked, model.tokenizer.vocab_size) if tokens else ()
-    return [Request(prompt.ids, settings, texts, scored, top, limits) for prompt in prompts]
+    return [Request(prompt.ids, settings, texts, scored, top) for prompt in prompts]
 
 
 def settings_for(asked: Sampling, tokens: int, stop: tuple[str, ...]) -> DecodeSettings:
@@ -55,6 +58,8 @@ def settings_for(asked: Sampling, tokens: int, stop: tuple[str, ...]) -> DecodeS
         max_tokens=tokens, temperature=float(asked.temperature), top_p=float(asked.top_p),
         top_k=min(max(0, asked.top_k), 10**8), min_p=float(asked.min_p), seed=seed, stop=stop,
         repetition_penalty=float(asked.repetition_penalty),
+        presence_penalty=float(asked.presence_penalty), frequency_penalty=float(asked.frequency_penalty),
+        logit_bias={int(index): float(value) for index, value in (asked.logit_bias or {}).items()},
     )  # fmt: skip
 
 

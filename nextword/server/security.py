@@ -16,6 +16,7 @@ import ipaddress
 import json
 import socket
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -57,6 +58,8 @@ class Guard:
         self.app, self.settings = app, settings
         self._key = None if settings.key is None else _digest(settings.key)
         self._own_names = {"localhost", socket.gethostname().lower()}
+        self._is_loopback = settings.is_loopback
+        self._host_of = lru_cache(maxsize=64)(self._own_host)  # nearly all requests have the same
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check a request and answer it."""
@@ -96,11 +99,16 @@ class Guard:
 
     def _check_host(self, headers: dict[bytes, list[bytes]]) -> str:
         found = headers.get(b"host", [])
-        host = found[0].decode("latin-1").strip().lower() if len(found) == 1 else ""
-        name = _name_of(host)
-        if name is None or (self.settings.is_loopback and not self._is_own(name)):
+        host = self._host_of(found[0]) if len(found) == 1 else None
+        if host is None:
             raise _Refused(403, "the Host header does not name this server", "wrong_host")
         return host
+
+    def _own_host(self, given: bytes) -> str | None:
+        """Return a Host header as a text; None where it does not name this server."""
+        host = given.decode("latin-1").strip().lower()
+        name = _name_of(host)
+        return host if name is not None and (not self._is_loopback or self._is_own(name)) else None
 
     def _is_own(self, name: str) -> bool:
         if name in self._own_names or name.endswith(".localhost"):
@@ -146,7 +154,8 @@ class Guard:
             if not more:
                 return await receive()  # waits for the client to leave
             try:
-                message = await asyncio.wait_for(receive(), end - asyncio.get_running_loop().time())
+                async with asyncio.timeout_at(end):
+                    message = await receive()
             except TimeoutError as error:
                 raise ApiError(408, "the request came too slowly", "too_slow", headers=_CLOSE) from error
             if message["type"] == "http.request":

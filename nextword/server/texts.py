@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nextword.core.contracts import SPECIALS, START, Tokenizer
-from nextword.decode.engine import Row, Scored
+from nextword.decode.requests import Row, Scored
 from nextword.decode.text import TextStream
 
 LOWEST = -9999.0  # stands for log 0, since JSON has no infinity

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from nextword.core.contracts import LanguageModel, Tokenizer
 from nextword.core.errors import NextwordError
-from nextword.decode.engine import Engine, Full, Progress, Request, Row, Scored
+from nextword.decode.engine import Engine, Full, Progress
+from nextword.decode.requests import Request, Row, Scored
+from nextword.system import threads
 
 _log = logging.getLogger("nextword.server")
 T = TypeVar("T")
@@ -53,10 +57,9 @@ class Worker:
     def __init__(self, name: str, model: Any, tokenizer: Tokenizer | None, rows: int, waiting: int) -> None:
         self.counts = Counts()
         self._model, self._tokenizer = model, tokenizer
-        self.rows, self.most = (
-            rows,
-            rows + waiting,
-        )  # texts that are continued together; and with those that wait
+        self.rows, self.most = rows, rows + waiting  # texts that are continued together; with those that wait
+        # Products of few rows use one thread; count models have none, and need no torch.
+        self._few = threads.for_steps if "torch" in sys.modules else _as_it_is
         self._taken = 0  # rows and calls that are under way or wait
         self._jobs: dict[Request, _Job] = {}
         self._inbox: deque[Callable[[], None]] = deque()
@@ -229,7 +232,8 @@ class Worker:
 
     def _step(self, engine: Engine) -> None:
         try:
-            progress = engine.step()
+            with self._few(engine.running):
+                progress = engine.step()
         except Exception as error:
             _log.error("a step of a model failed, and so its requests: %s: %s", type(error).__name__, error)
             self._engine = self._new_engine()
@@ -246,3 +250,7 @@ class Worker:
                 self._loop.call_soon_threadsafe(self._deliver, pieces, progress.done)
             except RuntimeError:  # the loop is closed: nobody waits any more
                 self._closed = True
+
+
+def _as_it_is(rows: int) -> AbstractContextManager[object]:
+    return nullcontext()

@@ -29,6 +29,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 FIRST_PIECE = 3
 SMALLEST, LARGEST = 512, 32_768  # bounds of the size chosen from the size of the text
 _ALPHABET = 256
+_SHORT = 1 << 14  # characters of a text that is encoded by itself
 _BATCH = 1 << 20  # bytes passed to the library at a time
 
 
@@ -99,7 +100,10 @@ class SubwordTokenizer:
 
     def _piece_ids(self, batch: list[Piece]) -> list[Array]:
         texts = [self.normalizer.data(piece.data).decode("utf-8") for piece in batch]
-        found = self._library.encode_batch_fast(texts, add_special_tokens=False)
+        if len(texts) == 1 and len(texts[0]) < _SHORT:  # without a word to the library's other threads
+            found = [self._library.encode(texts[0], add_special_tokens=False)]
+        else:
+            found = self._library.encode_batch_fast(texts, add_special_tokens=False)
         return [np.array(one.ids, np.int32) + np.int32(FIRST_PIECE) for one in found]
 
     def decode(self, ids: Iterable[int]) -> str:

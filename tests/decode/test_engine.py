@@ -5,8 +5,9 @@ import pytest
 
 from nextword.core.contracts import END
 from nextword.core.errors import ContextError
-from nextword.decode.engine import Engine, Full, Request
+from nextword.decode.engine import Engine, Full
 from nextword.decode.generate import collect, generate
+from nextword.decode.requests import Request
 from nextword.decode.sampling import uniform, uniforms
 from nextword.decode.settings import DecodeSettings
 
@@ -54,6 +55,29 @@ def test_batched_rows_are_those_of_generate_token_for_token(model):
         assert [row.reason for row in request.rows] == [each.reason for each in alone]
         for row, each in zip(request.rows, alone, strict=True):
             assert [token.logprob for token in row.tokens] == pytest.approx(each.logprobs, abs=1e-5)
+
+
+def test_bias_and_penalties_are_those_of_generate(model):
+    more = {"logit_bias": {END: -100.0, 4: 1.5}, "presence_penalty": 0.5, "frequency_penalty": 0.25}
+    ways = [more, {**more, "repetition_penalty": 1.3}, {**more, "temperature": 0.7, "top_k": 5}]
+    asked = [Request((3, 4), settings(i, **way)) for i, way in enumerate(ways * 2)]
+    engine = Engine(model, rows=8)
+    for request in asked:
+        engine.admit(request)
+    finish(engine)
+    for request in asked:
+        alone = collect(generate(model, [request.prompt], request.settings))
+        assert [row.written.ids for row in request.rows] == [list(each.ids) for each in alone]
+
+
+def test_prompt_that_is_scored_is_continued_like_one_that_is_not(model):
+    asked = [Request((3, 4, 5, 6), settings(7), scored=scored) for scored in (True, False)]
+    for request in asked:
+        engine = Engine(model)
+        engine.admit(request)
+        finish(engine)
+    assert asked[0].rows[0].written.ids == asked[1].rows[0].written.ids
+    assert (len(asked[0].read), asked[1].read) == (4, [])
 
 
 def test_prompt_is_scored_in_pieces_as_in_one(model):

@@ -136,6 +136,27 @@ def test_stop_strings_look_at_the_text_only_and_across_tokens():
     assert letters(Written((), [3, 1, 2])) == "stop"
 
 
+def _bytes_as_text(ids):
+    return bytes(ids).decode("utf-8", "replace")
+
+
+LETTERS = "ab:é😀 "
+
+
+@given(
+    st.text(LETTERS, max_size=12),
+    st.lists(st.text(LETTERS, min_size=1, max_size=3), min_size=1, max_size=3),
+)
+def test_stop_is_seen_at_the_byte_that_completes_it(text, strings):
+    rule, ids = StopStrings(tuple(strings), _bytes_as_text), []
+    for byte in text.encode():
+        ids.append(byte)
+        is_there = any(string in _bytes_as_text(ids) for string in strings)
+        assert bool(rule(Written((), ids))) == is_there
+        if is_there:
+            break
+
+
 def test_settings_make_the_limits_they_name():
     limits = limits_of(DecodeSettings(min_tokens=1, no_repeat=2, repetition_penalty=1.5))
     assert [type(part) for part in limits.parts] == [Never, Penalty, MinTokens, NoRepeat]

@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from nextword.decode.sampling import draw, min_p, temperature, top_k, top_p, typical, uniform
+from nextword.decode.sampling import (
+    draw,
+    draw_by_blocks,
+    draw_row_by_row,
+    min_p,
+    temperature,
+    top_k,
+    top_p,
+    typical,
+    uniform,
+)
 from nextword.models.distributions import normalise
 
 shapes = st.tuples(st.integers(1, 4), st.integers(2, 30))
@@ -71,6 +81,18 @@ def test_neutral_values_change_nothing():
     logp = normalise(np.random.default_rng(0).normal(size=(3, 9)))
     for after in (temperature(logp, 1), top_k(logp, 0), top_p(logp, 1), min_p(logp, 0), typical(logp, 1)):
         assert after is logp
+
+
+@pytest.mark.parametrize("V", [1, 2, 3, 5, 8, 50, 2003])
+def test_drawing_by_blocks_is_drawing_row_by_row(V):
+    rng = np.random.default_rng(V)
+    logp_BV = 3 * rng.normal(size=(64, V))
+    logp_BV[rng.random((64, V)) < 0.5] = -np.inf
+    logp_BV[:, rng.integers(V)] = 0.0
+    for uniform_B in (rng.random(64), np.zeros(64), np.full(64, 1 - 2.0**-53)):
+        found_B = draw_by_blocks(logp_BV, uniform_B[:, None])
+        assert (found_B == draw_row_by_row(logp_BV, uniform_B[:, None])).all()
+        assert np.isfinite(logp_BV[np.arange(64), found_B]).all()
 
 
 def test_draw_agrees_with_the_distribution_by_chi_square():
