@@ -1,6 +1,7 @@
 """The security checks of a server: who may ask, how much, and what an answer never says.
 
-The numbers are those of a list of 36 checks (17 to 35 are a server's).
+The numbers are those of a list of 36 checks, of which 17 to 36 are a server's. Here are 18 to 33; 16 and 34
+are in tests/page, 17, 30 and 36 in tests/cli/test_serve.py, and 35 in test_metrics.py.
 """
 
 import http.client
@@ -8,6 +9,7 @@ import json
 import logging
 import socket
 import struct
+import threading
 import time
 
 import pytest
@@ -223,6 +225,48 @@ def test_symbols_in_a_text_are_text(site):
     assert site.ask("/detokenize", {"model": "counts", "tokens": ids}).json["prompt"] == "a </s><s> b"
 
 
+# 26: regular expressions of clients
+
+
+@pytest.mark.parametrize("name", ["guided_regex", "regex", "pattern", "grammar", "response_format"])
+def test_no_parameter_is_a_pattern_that_would_be_run(site, name):
+    found = site.complete("counts", "the", max_tokens=1, **{name: "(a+)+$"})
+    assert (found.status, found.json["error"]["param"]) == (422, name)
+
+
+def test_stop_texts_are_texts_and_no_patterns(site):
+    whole = site.complete("counts", "the", max_tokens=8, temperature=0).json["choices"][0]["text"]
+    asked = site.complete("counts", "the", max_tokens=8, temperature=0, stop=[".*", "(a+)+$"])
+    assert asked.json["choices"][0]["text"] == whole
+
+
+# 29: what one key can take: there is one, so it is what the server takes on
+
+
+def test_requests_beyond_the_queue_are_refused_with_a_time_to_wait(runs):
+    with serving(runs["counts"], rows=1, waiting=1) as site:
+        (model,) = site.shelf.loaded
+        begin, blocked = threading.Event(), threading.Event()
+        model.worker._post(lambda: _held(begin, blocked))
+        assert begin.wait(20)
+        first = [threading.Thread(target=site.complete, args=("counts", "the")) for _ in range(2)]
+        for thread in first:
+            thread.start()
+        until(lambda: model.worker.taken == 2)
+        refused = site.complete("counts", "the")
+        blocked.set()
+        for thread in first:
+            thread.join(20)
+        assert (refused.status, refused.headers["retry-after"]) == (429, "1")
+        assert refused.json["error"]["type"] == "rate_limit_error"
+        assert site.complete("counts", "the").status == 200
+
+
+def _held(begin, blocked):
+    begin.set()
+    blocked.wait(20)
+
+
 # 29, 30: the key
 
 
@@ -234,8 +278,26 @@ def test_key_guards_every_route(locked, path):
     assert locked.ask(path, Authorization=f"Bearer {KEY} ").status != 401
 
 
-def test_live_needs_no_key(locked):
-    assert locked.ask("/live", Authorization="").status == 200
+def test_every_route_that_tells_something_of_a_run_needs_the_key(locked):
+    described = locked.ask("/openapi.json").json["paths"]
+    routes = [(path, method) for path, methods in described.items() for method in methods]
+    assert {"/api/runs", "/api/next", "/v1/completions"} <= {path for path, _ in routes}
+    for path, method in routes:
+        body = {} if method == "post" else None
+        found = locked.ask(path, body, Authorization="")
+        assert found.status == (200 if path in security.OPEN else 401), (path, found.status)
+
+
+def test_live_and_the_files_of_the_page_need_no_key(locked):
+    for path in ("/live", "/", "/page/app.js", "/page/page.css"):
+        assert locked.ask(path, Authorization="").status == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/page/../api/runs", "/page/..%2fapi%2fruns", "/page/%2e%2e/v1/models", "/page//api/runs"]
+)
+def test_no_way_leads_from_the_files_of_the_page_to_what_needs_the_key(locked, path):
+    assert locked.ask(path, Authorization="").status == 404
 
 
 @pytest.mark.parametrize("given", ["", KEY, f"Bearer {KEY}x", "Bearer", f"Basic {KEY}", "Bearer \xff"])
