@@ -1,11 +1,14 @@
 """Continuous batching against one text at a time: 64 clients ask `nextword serve` over HTTP on this machine.
 
     python benchmarks/serve.py [--seconds 30] [--clients 64] [--tokens 64]
+    python benchmarks/serve.py --minutes 10 [--rate 4]
 
 A small LSTM and a small Transformer are trained for a step, then each is served twice, with rows=64 and
 rows=1, and asked by the same clients, for whole answers and for streams. Traffic stays on 127.0.0.1; it is
 bounded by clients and seconds. Printed: answers a second, their ratio, the statuses, how many of the batched
 answers equal those given one at a time, and the server's memory at the start and the end.
+With --minutes the server is asked at a low rate instead, of every kind by turns (whole and streamed, with
+log-probabilities, scores, embeddings, clients that leave), and its memory is printed every half minute.
 """
 
 from __future__ import annotations
@@ -100,11 +103,11 @@ def body_of(model: str, number: int, tokens: int, stream: bool) -> bytes:
     return json.dumps(asked).encode()
 
 
-async def ask(reader, writer, body: bytes, stream: bool) -> tuple[int, str, float]:
+async def ask(reader, writer, body: bytes, path: str = "/v1/completions") -> tuple[int, str, float]:
     """Send one request on a connection; return status, text and the seconds until the first token."""
     began = time.perf_counter()
     writer.write(
-        b"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        b"POST " + path.encode() + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         b"Content-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body
     )
     head = await reader.readuntil(b"\r\n\r\n")
@@ -116,7 +119,7 @@ async def ask(reader, writer, body: bytes, stream: bool) -> tuple[int, str, floa
             )[1]
         )
         data = await reader.readexactly(size)
-        text = json.loads(data)["choices"][0]["text"] if status == 200 else ""
+        text = text_of(json.loads(data)["choices"][0]) if status == 200 else ""
         return status, text, time.perf_counter() - began
     text, first, rest = [], 0.0, b""
     while True:
@@ -128,8 +131,14 @@ async def ask(reader, writer, body: bytes, stream: bool) -> tuple[int, str, floa
         rest += data[:-2]
     for line in rest.split(b"\n\n"):
         if line.startswith(b"data: {"):
-            text += [each["text"] for each in json.loads(line[6:])["choices"]]
+            text += [text_of(each) for each in json.loads(line[6:])["choices"]]
     return status, "".join(text), first
+
+
+def text_of(choice: dict) -> str:
+    """Return the text of a choice: of a completion, a chat, or a piece of one."""
+    found = choice.get("text") or (choice.get("delta") or choice.get("message") or {}).get("content")
+    return found or ""
 
 
 async def load(port: int, model: str, clients: int, seconds: float, tokens: int, stream: bool):
@@ -145,7 +154,7 @@ async def load(port: int, model: str, clients: int, seconds: float, tokens: int,
         try:
             while time.perf_counter() < end:
                 number = next(numbers)
-                status, text, wait = await ask(reader, writer, body_of(model, number, tokens, stream), stream)
+                status, text, wait = await ask(reader, writer, body_of(model, number, tokens, stream))
                 statuses[status] += 1
                 waits.append(wait)
                 if status == 200:
@@ -174,6 +183,45 @@ def measure(runs: list[Path], model: str, rows: int, options, stream: bool):
     return (*found, before, after, code, used)
 
 
+async def trickle(server: Server, minutes: float, rate: float) -> None:
+    """Ask at this rate, every kind of request by turns; print the memory every half minute."""
+    statuses: Counter[int] = Counter()
+    began, number, shown = time.perf_counter(), 0, 0.0
+    while (now := time.perf_counter() - began) < 60 * minutes:
+        if now >= shown:
+            print(f"{now / 60:4.1f} min: {server.memory() / 1e6:.1f} MB, {number} requests", flush=True)
+            shown += 30
+        statuses[await one_kind(server.port, list(MODELS)[number % 2], number)] += 1
+        number += 1
+        await asyncio.sleep(max(0.0, number / rate - (time.perf_counter() - began)))
+    print(f"{minutes:4.1f} min: {server.memory() / 1e6:.1f} MB, {number} requests; statuses {dict(statuses)}")
+
+
+async def one_kind(port: int, model: str, number: int) -> int:
+    """Send one request on a connection of its own, and return its status; 0: the client left before."""
+    kind = (number // 2) % 6
+    path, asked = "/v1/completions", json.loads(body_of(model, number, 24, kind == 1))
+    if kind == 2:
+        asked |= {"logprobs": 5, "echo": True, "top_p": 0.9}
+    elif kind == 3:
+        path, asked = "/v1/embeddings", {"model": model, "input": asked["prompt"]}
+    elif kind == 4:
+        path, asked = "/api/next", {"model": model, "text": asked["prompt"] + " "}
+    body = json.dumps(asked).encode()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(
+            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+        )
+        if kind == 5:
+            await asyncio.sleep(0.01)
+            return 0
+        return int((await reader.read()).split(b" ", 2)[1])
+    finally:
+        writer.close()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=30.0)
@@ -182,6 +230,8 @@ def main() -> None:
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--bytes", type=int, default=200_000)
     parser.add_argument("--runs", default="", help="a folder with runs of an earlier time")
+    parser.add_argument("--minutes", type=float, default=0.0)
+    parser.add_argument("--rate", type=float, default=4.0, help="requests a second, with --minutes")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="nextword-") as folder:
         runs = (
@@ -189,6 +239,11 @@ def main() -> None:
             if options.runs
             else train(Path(folder), options.bytes)
         )
+        if options.minutes:
+            server = Server(runs, 64)
+            asyncio.run(trickle(server, options.minutes, options.rate))
+            print(f"exit {server.stop()}")
+            return
         for model in options.models.split(","):
             for stream in (False, True):
                 single = measure(runs, model, 1, options, stream)
