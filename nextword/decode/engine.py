@@ -107,7 +107,7 @@ class Engine:
 
     @property
     def _going(self) -> list[int]:
-        """Return the places of the rows that have not ended."""
+        """Return the places of the rows that go on."""
         return [place for place, row in enumerate(self._rows) if not row.reason]
 
     def admit(self, request: Request) -> None:

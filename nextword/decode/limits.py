@@ -145,7 +145,7 @@ class Bias:
 
     ids: tuple[int, ...]
     values: tuple[float, ...]
-    normalises: bool = True  # the rows sum to 1 again
+    normalizes: bool = True  # the rows sum to 1 again
 
     def __call__(self, logp_BV: Array, rows: Sequence[Written]) -> None:
         """Add it in every row."""
@@ -155,7 +155,7 @@ class Bias:
                 f"'decode.logit_bias' has the id {index}, but there are {V:,} tokens; ids end at {V - 1}"
             )
         logp_BV[:, list(self.ids)] += like(logp_BV, self.values)
-        if self.normalises:
+        if self.normalizes:
             logp_BV[:] = normalised(logp_BV)
 
 
@@ -165,7 +165,7 @@ class Repetition:
 
     presence: float
     frequency: float
-    normalises: bool = True  # the rows sum to 1 again
+    normalizes: bool = True  # the rows sum to 1 again
 
     def __call__(self, logp_BV: Array, rows: Sequence[Written]) -> None:
         """Take it from what each row has generated; the prompt does not count."""
@@ -173,7 +173,7 @@ class Repetition:
             if counts := Counter(written.ids):
                 taken = [self.presence + self.frequency * count for count in counts.values()]
                 logp_BV[row, list(counts)] -= like(logp_BV, taken)
-        if self.normalises:
+        if self.normalizes:
             logp_BV[:] = normalised(logp_BV)
 
 
@@ -279,19 +279,19 @@ def like(logp_BV: Array, values: Sequence[float]) -> Array:
 
 
 def limits_of(
-    settings: DecodeSettings, tokenizer: Tokenizer | None = None, normalises: bool = True
+    settings: DecodeSettings, tokenizer: Tokenizer | None = None, normalizes: bool = True
 ) -> Limits:
     """Return the limits that settings ask for; banned words need the tokenizer.
 
-    Without ``normalises`` the rows need not sum to 1 afterwards: enough for who draws from them, and faster.
+    Without ``normalizes`` the rows need not sum to 1 afterwards: enough for who draws from them, and faster.
     """
-    normalises = normalises or settings.repetition_penalty != 1  # which multiplies log p
+    normalizes = normalizes or settings.repetition_penalty != 1  # which multiplies log p
     parts: list[Limit] = [Never((START,) if settings.unknown else (START, UNKNOWN))]
     if settings.logit_bias:
         ids, values = tuple(settings.logit_bias), tuple(settings.logit_bias.values())
-        parts.append(Bias(ids, values, normalises))
+        parts.append(Bias(ids, values, normalizes))
     if settings.presence_penalty or settings.frequency_penalty:
-        parts.append(Repetition(settings.presence_penalty, settings.frequency_penalty, normalises))
+        parts.append(Repetition(settings.presence_penalty, settings.frequency_penalty, normalizes))
     if settings.repetition_penalty != 1:
         parts.append(Penalty(settings.repetition_penalty))
     if settings.min_tokens or settings.min_ratio:

@@ -86,7 +86,7 @@ class Way:
         self.is_greedy = settings.decode == "greedy" or settings.temperature == 0
         # Drawn from the model's own distribution, if nothing reshapes it.
         self.is_plain = tuple(getattr(settings, name) for name in _SHAPE) == _PLAIN
-        self.limits = limits_of(settings, tokenizer, normalises=False)
+        self.limits = limits_of(settings, tokenizer, normalizes=False)
         self.stop = stops_of(settings, tokenizer)
         values = (getattr(settings, name) for name in _SHARED)
         self.key = tuple(tuple(value.items()) if isinstance(value, dict) else value for value in values)
