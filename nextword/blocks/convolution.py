@@ -97,6 +97,7 @@ class LightConvolution(nn.Module):
     weighs: ClassVar[bool] = False
     has_heads: ClassVar[bool] = False
     norms_queries: ClassVar[bool] = False
+    bounded: ClassVar[bool] = True  # its state does not grow
     options: ClassVar[type[Settings]] = ConvolutionSettings
 
     def __init__(self, shape: Shape, position: NoPosition) -> None:

@@ -38,6 +38,7 @@ class LinearMixer(nn.Module):
     weighs: ClassVar[bool] = False
     has_heads: ClassVar[bool] = False
     norms_queries: ClassVar[bool] = False
+    bounded: ClassVar[bool] = True  # its state does not grow
     name: ClassVar[str] = "retnet"
     gated: ClassVar[bool] = True  # the output is gated by SiLU of the input
 

@@ -27,6 +27,7 @@ class NoPosition(nn.Module):
 
     biases: ClassVar[bool] = False  # whether something is added to the scores of attention
     looks: ClassVar[bool] = False  # ... that depends on the query
+    endless: ClassVar[bool] = True  # whether places past the context have a meaning
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -70,6 +71,7 @@ class NoPosition(nn.Module):
 class Sinusoidal(NoPosition):
     """Waves of growing length, added: sin(p ω), cos(p ω) in turn, ω = 10000^(-2i/D) (Vaswani et al. 2017)."""
 
+    endless = False
     table_WD: Tensor
 
     def __init__(self, shape: Shape) -> None:
@@ -84,6 +86,7 @@ class Sinusoidal(NoPosition):
 class Learned(NoPosition):
     """A learned vector for each position of the window, added (GPT-2)."""
 
+    endless = False
     roles: ClassVar[Roles] = {"table_WD": Role.POSITION}
 
     def __init__(self, shape: Shape) -> None:
@@ -114,15 +117,28 @@ class Rotary(NoPosition):
         super().__init__(shape)
         own = shape.of(RotarySettings)
         frequencies_J, sharper = frequencies(shape.head_size // 2, shape.base, shape.context, own)
-        angles_WJ = torch.arange(shape.context, dtype=torch.float64)[:, None] * frequencies_J
-        turns_WJ2 = torch.stack([angles_WJ.cos(), angles_WJ.sin()], dim=-1) * sharper
-        self.register_buffer("table_WJ2", turns_WJ2.float(), persistent=False)
+        self.frequencies_J, self.sharper = frequencies_J, sharper
+        table_WJ2 = self._turns(torch.arange(shape.context))
+        self.register_buffer("table_WJ2", table_WJ2, persistent=False)
 
     def turn(self, x_BTNK: Tensor, places: Places) -> Tensor:
         """Compute x exp(i p ω)."""
-        turns_TJ = torch.view_as_complex(self.table_WJ2[places]).unsqueeze(-2)
+        turns_TJ = torch.view_as_complex(self._at(places)).unsqueeze(-2)
         pairs = torch.view_as_complex(x_BTNK.reshape(*x_BTNK.shape[:-1], -1, 2))
         return torch.view_as_real(pairs * turns_TJ).flatten(-2)
+
+    def _at(self, places: Places) -> Tensor:
+        """Look up the turns of these places; those past the table are computed."""
+        last = places.stop if isinstance(places, slice) else int(places.max()) + 1
+        if last <= len(self.table_WJ2):
+            return self.table_WJ2[places]
+        places = torch.arange(places.start, places.stop) if isinstance(places, slice) else places.cpu()
+        return self._turns(places).to(self.table_WJ2.device)
+
+    def _turns(self, places: Tensor) -> Tensor:
+        """Return cos and sin of p ω, computed in float64."""
+        angles_J = places.to(torch.float64)[..., None] * self.frequencies_J
+        return (torch.stack([angles_J.cos(), angles_J.sin()], dim=-1) * self.sharper).float()
 
 
 class ALiBi(NoPosition):

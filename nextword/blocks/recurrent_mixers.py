@@ -42,6 +42,7 @@ class CellMixer(nn.Module):
     weighs: ClassVar[bool] = False
     has_heads: ClassVar[bool] = False
     norms_queries: ClassVar[bool] = False
+    bounded: ClassVar[bool] = True  # its state does not grow
     cell: ClassVar[str] = "lstm"
     matrices: ClassVar[int] = 8  # of the cell, from width to width
     biases: ClassVar[int] = 4
@@ -101,6 +102,7 @@ class GatedScan(nn.Module):
     weighs: ClassVar[bool] = False
     has_heads: ClassVar[bool] = False
     norms_queries: ClassVar[bool] = False
+    bounded: ClassVar[bool] = True  # its state does not grow
     gates: ClassVar[int] = 3  # vectors that are computed from each input
     places: ClassVar[int] = 1  # inputs that they are computed from: this one and those before it
 

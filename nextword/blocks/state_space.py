@@ -50,6 +50,7 @@ class Mamba2(nn.Module):
     weighs: ClassVar[bool] = False
     has_heads: ClassVar[bool] = False
     norms_queries: ClassVar[bool] = False
+    bounded: ClassVar[bool] = True  # its state does not grow
     name: ClassVar[str] = "mamba2"
     options: ClassVar[type[Settings]] = StateSpaceSettings
     roles: ClassVar[Roles] = {

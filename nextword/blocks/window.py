@@ -50,6 +50,7 @@ class WindowAttention(Attention):
 
     options: ClassVar[type[Settings]] = WindowedSettings
     looks_at_distance = False
+    bounded: ClassVar[bool] = True  # its state does not grow
 
     def __init__(self, shape: Shape, position: NoPosition) -> None:
         super().__init__(shape, position)

@@ -42,6 +42,7 @@ class MLSTM(nn.Module):
     weighs: ClassVar[bool] = False
     has_heads: ClassVar[bool] = False
     norms_queries: ClassVar[bool] = False
+    bounded: ClassVar[bool] = True  # its state does not grow
     roles: ClassVar[Roles] = {"out": Role.OUT, "gates": Role.GATE, "gain_X": Role.NORM}
 
     def __init__(self, shape: Shape, position: NoPosition) -> None:
@@ -142,6 +143,7 @@ class SLSTM(nn.Module):
     weighs: ClassVar[bool] = False
     has_heads: ClassVar[bool] = False
     norms_queries: ClassVar[bool] = False
+    bounded: ClassVar[bool] = True  # its state does not grow
     roles: ClassVar[Roles] = {"out": Role.OUT, "again_NKX": Role.RECURRENT, "gain_X": Role.NORM}
 
     def __init__(self, shape: Shape, position: NoPosition) -> None:

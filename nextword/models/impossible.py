@@ -26,6 +26,7 @@ def refuse_impossible(settings: Any, head_size: int) -> None:
     _check_sphere(settings)
     _check_width(settings)
     _check_objective(settings)
+    _check_endless(settings)
 
 
 def _check_position(settings: Any, head_size: int) -> None:
@@ -109,6 +110,29 @@ def _check_width(settings: Any) -> None:
         raise ConfigError(
             f"'model.base_width' is {base}, which scales attention by 1 / head_size, but 'model.scale' is "
             f"'{settings.scale}'; set 'model.scale' to 'linear'"
+        )
+
+
+def _check_endless(settings: Any) -> None:
+    """Refuse to read on where what is remembered would grow, or a place has no meaning."""
+    if not getattr(settings, "endless", False):
+        return
+    layers = range(settings.layers)
+    for name in {settings.parts_at(index).get("mixer", settings.mixer) for index in layers}:
+        if not getattr(find("mixer", name), "bounded", False):
+            raise ConfigError(
+                f"'model.endless' is true, but 'model.mixer' is '{name}', whose state grows with the text; "
+                "set 'model.mixer' to 'window' or to a recurrent or linear one"
+            )
+    if not getattr(find("position", settings.position), "endless", False):
+        raise ConfigError(
+            f"'model.endless' is true, but 'model.position' is '{settings.position}', which ends with the "
+            "context; set 'model.position' to 'rope' or 'none'"
+        )
+    if settings.stack not in ("plain", "shared", "transparent", "sphere"):
+        raise ConfigError(
+            f"'model.endless' is true, but 'model.stack' is '{settings.stack}', which works on whole "
+            "windows; set 'model.stack' to 'plain'"
         )
 
 

@@ -55,6 +55,9 @@ class TransformerSettings(PartSettings, NeuralSettings):
     output_scale: float = Field(
         1.0, ge=0, description="what features are multiplied by before the head; 0: hidden^-0.5"
     )
+    endless: bool = Field(
+        False, description="read on past the context, where every mixer has a state of fixed size"
+    )
     base_width: int = Field(
         0, ge=0, le=2**16, description="width that train.rate was tuned at (muP, needs scale=linear); 0: none"
     )
@@ -97,7 +100,8 @@ class TransformerNetwork(Network):
     ) -> None:
         super().__init__()
         shape = shape_of(settings) if shape is None else shape
-        self.vocab_size, self.width, self.context = vocab_size, shape.width, shape.context
+        self.vocab_size, self.width, self.endless = vocab_size, shape.width, settings.endless
+        self.context = None if self.endless else shape.context
         self.window, self.keep, self.carries = shape.context, keep_of(settings), settings.carry
         self.marks, self.written = marks, written
         self.embedding = make_embedding(
@@ -180,10 +184,28 @@ class TransformerNetwork(Network):
         B, T = ids_BT.shape
         lengths = [T] * B if lengths_B is None else lengths_B.tolist()
         before = state.count_B.tolist()
+        if self.endless:
+            return self._stream(ids_BT, state, before, lengths)
         plan = Plan(before, lengths, self.window, self.keep)
         if plan.fits:
             return self._append(ids_BT, state, before, lengths)
         return self._roll(ids_BT, state, before, plan)
+
+    def _stream(
+        self, ids_BT: Tensor, state: WindowState, before: list[int], lengths: list[int]
+    ) -> tuple[Tensor, WindowState]:
+        """Read on, however much came before; without a gradient a few positions at a time."""
+        B, T = ids_BT.shape
+        size = T if torch.is_grad_enabled() else max(1, POSITIONS // max(1, B))
+        found = []
+        for at in range(0, T, max(1, size)):
+            now = [min(max(length - at, 0), size) for length in lengths]
+            features_BTD, state = self._pass(ids_BT[:, at : at + size], state, before, now)
+            before = [b + n for b, n in zip(before, now, strict=True)]
+            found.append(features_BTD)
+        if not found:
+            return torch.zeros(B, 0, self.width, dtype=self.dtype, device=self.device), state
+        return found[0] if len(found) == 1 else torch.cat(found, dim=1), state
 
     def _append(
         self, ids_BT: Tensor, state: WindowState, before: list[int], lengths: list[int]
@@ -223,7 +245,9 @@ class TransformerNetwork(Network):
             features_BTD = features_BTD * self.output_scale
         if longest < T:
             features_BTD = nn.functional.pad(features_BTD, (0, 0, 0, T - longest))
-        ids_BS = reading.append(state.ids_BS[:, None, :, None], ids_BT[:, None, :, None])[:, 0, :, 0]
+        ids_BS = state.ids_BS
+        if not self.endless:  # else nothing is read again
+            ids_BS = reading.append(ids_BS[:, None, :, None], ids_BT[:, None, :, None])[:, 0, :, 0]
         count_B = torch.tensor([b + n for b, n in zip(before, lengths, strict=True)])
         if not is_newest or reading.is_fresh:
             return features_BTD, first_state(ids_BS, count_B, layers)

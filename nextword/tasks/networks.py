@@ -89,7 +89,7 @@ def row_length(train: NeuralTrainSettings, network: Network, pairs: int) -> int:
     """Return the positions of a row: as set, else the model's context, else a default."""
     if train.length:
         return train.length
-    context = network.context
+    context = getattr(network, "window", None) if network.context is None else network.context
     if is_recurrent(network) or context is None or context < _LENGTH // 2:
         return max(1, min(_LENGTH, pairs))
     if context > pairs:

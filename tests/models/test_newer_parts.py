@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from dataclasses import replace
 from typing import Any
 
@@ -22,11 +23,14 @@ from nextword.blocks.positions import NoPosition, Rotary
 from nextword.blocks.rotary import RotarySettings
 from nextword.blocks.shape import Shape
 from nextword.blocks.state_space import GatedDelta
+from nextword.blocks.states import leaves
 from nextword.blocks.weighing import Sink, Softmax
 from nextword.blocks.window import WindowAttention, WindowedSettings
 from nextword.blocks.xlstm import Remembered, chunk
 from nextword.core.errors import ConfigError
+from nextword.models import transformer
 from nextword.models.counts import count
+from nextword.models.network import NeuralLanguageModel
 from nextword.models.training import NeuralTrainSettings
 from nextword.models.transformer import TRANSFORMER, TransformerSettings
 from nextword.training.optimizers import make_optimizer
@@ -290,3 +294,51 @@ def test_the_z_loss_is_the_square_of_the_normalizer_and_pushes_it_to_zero():
     assert square_normalizers(head, features) < found
     with pytest.raises(ConfigError, match=r"'train.z_loss'.*'model.head'"):
         square_normalizers(torch.nn.Linear(1, 1), features)
+
+
+BOUNDED = ["window", "linear", "retnet", "mamba2", "delta", "mlstm", "sru", "mingru", "lightconv"]
+
+
+@pytest.mark.parametrize("mixer", BOUNDED)
+def test_a_text_without_end_is_read_with_a_state_that_does_not_grow(mixer, monkeypatch):
+    """Pieces of any size give the same, far past the context [MAUSAM "What is missing in Transformers"]."""
+    monkeypatch.setattr(transformer, "POSITIONS", 50)
+    torch.manual_seed(0)
+    options = {"windowed": {"width": 6, "first": 2}} if mixer == "window" else {}
+    values = {"layers": 2, "hidden": 16, "heads": 2, "context": 8, "init": "gpt2", "endless": True}
+    network = TRANSFORMER.build(TransformerSettings(**values, mixer=mixer, **options), V, False).eval()
+    ids_BT, sizes = torch.randint(3, V, (2, 130)), []
+    assert network.context is None
+    with torch.inference_mode():
+        at_once, _ = network.read(ids_BT, network.start(2), torch.tensor([130, 90]))
+        state, at = network.start(2), 0
+        for size in (1, 40, 7, 82):
+            part, state = network.read(ids_BT[:, at : at + size], state)
+            torch.testing.assert_close(part[0], at_once[0, at : at + size], atol=1e-4, rtol=1e-3)
+            at += size
+            sizes.append(sum(each.numel() for each in leaves(state)))
+    torch.testing.assert_close(at_once[1, 89], network.read(ids_BT[1:, :90], network.start(1))[0][0, -1])
+    assert len(set(sizes)) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mixer", BOUNDED)
+def test_131072_tokens_are_scored_in_bounded_memory(mixer):
+    torch.manual_seed(0)
+    values = {"layers": 1, "hidden": 16, "heads": 2, "context": 128, "init": "gpt2", "endless": True}
+    model = NeuralLanguageModel(TRANSFORMER.build(TransformerSettings(**values, mixer=mixer), V, False))
+    ids_T = np.random.default_rng(0).integers(3, V, 131_072)
+    state, total, before = model.start(1), 0.0, 0
+    for at in range(0, len(ids_T), 4096):
+        logp_BT, state = model.score(ids_T[None, at : at + 4096], np.array([4096]), state)
+        total += float(logp_BT.sum())
+        before = before or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # kB, after the first piece
+    assert 1.0 < -total / len(ids_T) < 10.0
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000
+
+
+def test_reading_on_needs_a_state_that_does_not_grow():
+    with pytest.raises(ConfigError, match=r"'model.endless' is true, but 'model.mixer' is 'attention'"):
+        TransformerSettings(endless=True)
+    with pytest.raises(ConfigError, match=r"'model.endless' is true, but 'model.position' is 'learned'"):
+        TransformerSettings(endless=True, mixer="retnet", position="learned")
