@@ -117,3 +117,10 @@ def test_the_loss_of_a_mixture_in_pieces_has_the_gradients_of_the_whole():
         type(head).rows = before
     for found, wanted in zip([features.grad, *(w.grad for w in head.parameters())], expected, strict=True):
         torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-5)
+
+
+def test_vectors_that_are_products_have_the_variance_of_plain_ones():
+    for embedding in (Factorized(300, 200, settings=FactorSettings(size=50)), ClusterEmbedding(300, 200)):
+        embedding.draw(1.0)
+        vectors = embedding(torch.arange(300)[None]).detach()
+        assert float(vectors.var()) == pytest.approx(1.0, rel=0.15)

@@ -37,3 +37,20 @@ def test_plain_and_gated_parts_have_about_as_many_weights():
     )
     count = [sum(p.numel() for p in part.parameters()) for part in (plain, gated)]
     assert count[0] == pytest.approx(count[1], rel=0.05)
+
+
+def test_a_bilinear_part_grows_with_the_square_of_its_input():
+    part: GatedFeedForward = find("ffn", "liglu")(Shape(8, 1, 1, 1, 8, 12, 1, bias=False))
+    x_BTD = torch.randn(1, 3, 8)
+    torch.testing.assert_close(part(3 * x_BTD), 9 * part(x_BTD))
+
+
+@pytest.mark.parametrize("name", ["glu", "geglu", "geglu-tanh", "reglu", "swiglu"])
+def test_with_a_second_half_of_ones_a_gated_part_is_its_activation(name):
+    part: GatedFeedForward = find("ffn", name)(Shape(8, 1, 1, 1, 8, 12, 1))
+    x_BTD = torch.randn(1, 3, 8)
+    with torch.no_grad():
+        part.inner.weight[12:].zero_()
+        part.inner.bias[12:].fill_(1.0)
+        a_BTF = x_BTD @ part.inner.weight[:12].T + part.inner.bias[:12]
+    torch.testing.assert_close(part(x_BTD), part.out(find("activation", part.phi)(a_BTF)))

@@ -91,3 +91,14 @@ def test_the_branch_of_an_evolved_encoder_leaves_half_of_the_features_alone():
     y_BTD, _ = EncoderBranch(shape)(torch.randn(1, T, D), (), reading)
     assert not y_BTD[..., D // 2 :].any()
     assert y_BTD[..., : D // 2].any()
+
+
+def test_the_shares_of_a_decoder_layer_sum_to_one_and_the_last_alone_is_plain_attention():
+    link, outputs = Transparent(3, 2), [torch.ones(1, 4, D) * 2 for _ in range(4)]
+    for memory in link(outputs, torch.tensor([4])):
+        torch.testing.assert_close(memory.features_BSD, outputs[0])
+    with torch.no_grad():
+        link.shares_UL[-1] = 100.0
+    outputs = [torch.randn(1, 4, D) for _ in range(4)]
+    for memory in link(outputs, torch.tensor([4])):
+        torch.testing.assert_close(memory.features_BSD, outputs[-1])

@@ -32,3 +32,10 @@ def test_layernorm_forgets_a_shift_and_rmsnorm_a_scale_only():
     torch.testing.assert_close(layer(x + 5), layer(x), atol=1e-4, rtol=0)
     torch.testing.assert_close(rms(7 * x), rms(x), atol=1e-4, rtol=0)
     assert (rms(x + 5) - rms(x)).abs().max() > 0.1
+
+
+def test_a_new_rmsnorm_gives_root_mean_square_one():
+    from nextword.blocks.norms import RMSNorm
+
+    y_BTD = RMSNorm(64, eps=1e-12)(torch.randn(2, 3, 64) * 7)
+    torch.testing.assert_close(y_BTD.square().mean(dim=-1), torch.ones(2, 3))
