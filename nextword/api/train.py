@@ -15,6 +15,7 @@ from nextword.core.errors import ConfigError, Stopped
 from nextword.core.events import Done, Event, Note, Stage, finish
 from nextword.core.family import CountFamily
 from nextword.runs import saved
+from nextword.runs.settings import RunSettings
 from nextword.store.live import reported
 from nextword.store.manifest import MANIFEST
 from nextword.store.names import default_name, mark_latest
@@ -29,7 +30,7 @@ from nextword.training.checkpointing import Checkpointer
 from nextword.training.clock import Clock
 from nextword.training.distributed import processes
 from nextword.training.fit import fit
-from nextword.training.order import Conditions, Order, pack, settings_of
+from nextword.training.order import Conditions, Order, is_read, pack, settings_of
 from nextword.training.ranks import Ranks
 
 
@@ -182,7 +183,7 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: Start) -> Iterat
     if isinstance(settings.find_family(), CountFamily):
         yield from warn_if_too_slow(order.minutes, settings, examples)
     with Stop() as stop:
-        start = _start(order) if checkpoint is None else None
+        start = _start(order, settings) if checkpoint is None else None
         conditions = Conditions(clock, stop, order.device, start, ranks=ranks)
         if how.keep and not ranks.is_first:  # it writes only its part of a checkpoint
             nowhere = NewRun(Path(), Path(out or ""))
@@ -213,9 +214,12 @@ def _run(order: Order, out: str | os.PathLike[str] | None, how: Start) -> Iterat
         yield Done(Run(saved.load(target)))
 
 
-def _start(order: Order) -> saved.Trained | None:
-    """Load the run whose weights training starts from (``--from``)."""
-    return None if order.source is None else saved.load(order.source)
+def _start(order: Order, settings: RunSettings) -> saved.Trained | None:
+    """Load the run whose weights training starts from (``--from``); None where it is read as it is."""
+    if order.source is None:
+        return None
+    start = saved.load(order.source)
+    return None if is_read(start.settings, settings.task) else start
 
 
 def estimate(order: Order) -> dict[str, Any]:

@@ -187,6 +187,7 @@ class Task(Protocol):
     writes: bool = False  # it writes text token by token, so that `predict` takes settings of decoding
     starts_from: Sequence[str] = ()  # other tasks whose runs may begin a part of a model, with --from
     shared_sizes: Collection[str] = ()  # settings that such a run decides
+    features_of: Sequence[str] = ()  # other tasks whose runs, with --from, are read as features of words
     splits_words: bool = False  # it splits text into words, unless `predict --pretokenized` says they are
     unit: str = "tokens"  # what is predicted, as progress and estimates count it
 

@@ -66,6 +66,7 @@ class Classification(Task):
     """The task ``classify``."""
 
     name, noun, decides, higher = "classify", "classifier", "accuracy", True
+    features_of = ("lm",)  # the states of a language model are features of each word
     families = "classifier"
     formats = ("label", "tsv", "jsonl", "html")
     splits_words = True

@@ -61,6 +61,7 @@ class Tagging(Task):
     """The task ``tag``."""
 
     name, noun, decides, higher = "tag", "tagger", "accuracy", True
+    features_of = ("lm",)  # the states of a language model are features of each word
     families = "tagger"
     formats = ("conll", "jsonl", "html")
     splits_words = True

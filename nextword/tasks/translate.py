@@ -52,6 +52,8 @@ from nextword.text.tokenizers import load_tokenizer
 if TYPE_CHECKING:
     from nextword.runs.saved import Trained
 
+# Settings of a decoder that a language model does not decide.
+_OWN = {"context", "dropout", "carry", "overlap", "order", "encoder", "ahead", "ahead_weight"}
 TOKENIZER, SOURCE_TOKENIZER, LANGUAGES = "tokenizer.json", "source-tokenizer.json", "languages.json"
 _MOST_HELD_OUT = 2000  # pairs
 _LEAST_HELD_OUT = 2
@@ -96,13 +98,12 @@ class Translation(Task):
     formats = ("text", "jsonl")
     writes = True
     starts_from = ("lm",)  # a language model's weights may begin the decoder
-    shared_sizes = frozenset(
-        f"model.{name}"
-        for name in (
-            "layers", "hidden", "embedding", "heads", "kv_heads", "head_size", "inner", "norm", "norm_place",
-            "qk_norm", "ffn", "position", "base", "bias", "tied", "head", "embedding_kind",
-        )
-    )  # fmt: skip
+    @property
+    def shared_sizes(self) -> Collection[str]:  # type: ignore[override]
+        """Return the settings that a language model decides: its parts and sizes, but for its window."""
+        from nextword.models.seq2seq_transformer import TransformerTranslatorSettings
+
+        return {f"model.{name}" for name in {"embedding", *TransformerTranslatorSettings.model_fields} - _OWN}
 
     def groups(self, family: Family) -> dict[str, type[Settings]]:
         """Return the settings tree of a family."""

@@ -225,14 +225,18 @@ def start_from_run(
     place = str(start.folder.path if start.folder is not None else start.settings.name)
     old = start.model.network
     is_language_model = start.settings.task == "lm"
-    before, after = old.state_dict(), network.state_dict()
     ours = prepared.vocabulary
+    after = network.state_dict()
+    before = _placed(old) if is_language_model else old.state_dict()
     theirs = start.vocabulary if is_language_model else start.vocabulary.target
     if theirs.vocab_size != ours.target.vocab_size:
         raise ConfigError(
             f"--from {place} has {theirs.vocab_size:,} tokens and this run {ours.target.vocab_size:,}; leave "
             "out --tokenizer, so that its own is used"
         )
+    if is_language_model:
+        windows = (getattr(old, "window", 0), getattr(network, "window", 0))
+        before = {key: _spread(tensor, after.get(key), windows) for key, tensor in before.items()}
     copied = {
         key: tensor for key, tensor in before.items() if key in after and tensor.shape == after[key].shape
     }
@@ -243,7 +247,48 @@ def start_from_run(
             "settings of the group 'model' as they are in that run"
         )
     network.load_state_dict(copied, strict=False)
-    if is_language_model:
-        yield Note(f"the decoder starts from the weights of {place}; encoder and attention to it are new")
-    else:
-        yield Note(f"starting from the weights of {place}")
+    yield Note(_begun(old, place) if is_language_model else f"starting from the weights of {place}")
+
+
+def _placed(old: Any) -> dict[str, torch.Tensor]:
+    """Return the weights of a language model by their names here; marks behind its tokens are left out.
+
+    A masked model sees both sides, as an encoder does, and an encoder-decoder is one already; any other
+    begins the decoder.
+    """
+    marks = max(getattr(old, "marks", 0), getattr(old, "written", 0))
+    size, found = old.vocab_size + marks, {}
+    for key, tensor in old.state_dict().items():
+        is_inner = key.partition(".")[0] not in old.outer
+        name = f"reader.encoder.{key}" if is_inner and _is_encoder(old) else key
+        cut = marks and tensor.ndim and len(tensor) == size
+        found[name] = tensor[: old.vocab_size] if cut else tensor
+    return found
+
+
+def _spread(tensor: torch.Tensor, ours: torch.Tensor | None, windows: tuple[int, int]) -> torch.Tensor:
+    """Return weights that belong to places of a window for the window here: places past it stay new."""
+    if ours is None or tensor.ndim != ours.ndim or windows[0] > windows[1]:
+        return tensor
+    sizes = list(zip(tensor.shape, ours.shape, strict=True))
+    if not all(there == here or (there, here) == windows for there, here in sizes):
+        return tensor
+    made = ours.clone()
+    made[tuple(slice(there) for there, _ in sizes)] = tensor
+    return made
+
+
+def _is_encoder(old: Any) -> bool:
+    """Tell whether a network sees both sides of a token."""
+    from nextword.models.masked import MaskedNetwork
+
+    return isinstance(old, MaskedNetwork)
+
+
+def _begun(old: Any, place: str) -> str:
+    """Say which part starts from the weights of a language model."""
+    if hasattr(old, "reader"):
+        return f"encoder and decoder start from the weights of {place}"
+    if _is_encoder(old):
+        return f"the encoder starts from the weights of {place}; the decoder is new"
+    return f"the decoder starts from the weights of {place}; encoder and attention to it are new"

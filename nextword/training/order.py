@@ -94,9 +94,9 @@ def settings_of(order: Order) -> tuple[RunSettings, list[Note]]:
         raise ConfigError(f"'minutes' is {order.minutes}; it must be more than 0")
     model, notes, sets = order.model, [], order.sets
     source = None if order.source is None else _settings_from(order.source)
-    if source is not None and order.recipe is None and model is None:
-        model = source.family
     task = order.task or (None if source is None else source.task)
+    if source is not None and order.recipe is None and model is None:
+        model = "lstm" if is_read(source, task) else source.family
     if order.recipe is None and (model or "auto").lower() == "auto":
         given = order.given_sets()
         choice = cast(Task, catalog.find("task", task or "lm")).choose(given, order.minutes)
@@ -133,8 +133,16 @@ def _settings_from(name: str) -> RunSettings:
     return found
 
 
+def is_read(source: RunSettings, task: str | None) -> bool:
+    """Tell whether the ``--from`` run stays as it is and its states are features, as of a classifier."""
+    named = None if task is None else catalog.spelled("task", task)
+    return named is not None and source.task in cast(Task, catalog.find("task", named)).features_of
+
+
 def _base(source: RunSettings, family: str, order: Order) -> dict[str, Any]:
     """Return the settings taken from the ``--from`` run: its model, and its tokenizer by default."""
+    if is_read(source, order.task):
+        return {"model.features": os.fspath(resolve(order.source or ""))}
     if family != source.family:
         raise ConfigError(
             f"--from '{order.source}' is a {source.family}, and a {family} cannot start from its weights; "
