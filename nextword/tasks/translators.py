@@ -98,6 +98,7 @@ class TranslationLoss:
             normalizers = partial(square_normalizers, network.head, features_ND)
             losses.add("z", self.settings.z_loss, lambda: normalizers() / max(1, len(targets_N)))
             loss = cast(Head, network.head).loss(features_ND, targets_N, self.settings.smoothing)
+            network.foresee(features_BTD, targets_BT, None)
         total, parts = losses.joined(loss, found, piece.tokens)
         return Loss(total, parts), None
 

@@ -28,8 +28,8 @@ def test_the_balance_of_experts_is_learned_in_every_task(task, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     name, text, more = TEXTS[task]
     Path(name).write_text(text())
-    z = {"train.z_loss": 1e-3} if task in ("lm", "translate") else {}
+    z = {"train.z_loss": 1e-3, "model.ahead": 1} if task in ("lm", "translate") else {}
     nextword.train(name, task=task, model="transformer", set=SMALL | more | z, out="run")
     first = json.loads(Path("run/metrics.jsonl").read_text().split("\n")[0])
     assert first["loss_balance"] > 0
-    assert ("loss_z" in first) == bool(z)
+    assert ("loss_z" in first) == ("loss_ahead 2" in first) == bool(z)
