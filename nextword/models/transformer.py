@@ -324,13 +324,18 @@ class ObjectiveSettings(TransformerSettings):
     )
 
 
-def _make(settings: ObjectiveSettings, vocab_size: int, closed: bool) -> Network:
-    network: Network = find("objective", settings.objective).made(settings, vocab_size, closed)
+def objective_of(settings: TransformerSettings) -> str:
+    """Return what is learned; settings without an objective predict the next token."""
+    return settings.objective if isinstance(settings, ObjectiveSettings) else "causal"
+
+
+def _make(settings: TransformerSettings, vocab_size: int, closed: bool) -> Network:
+    network: Network = find("objective", objective_of(settings)).made(settings, vocab_size, closed)
     return network
 
 
-def _cost(settings: ObjectiveSettings, vocab_size: int) -> Cost | None:
-    cost: Cost | None = find("objective", settings.objective).cost(settings, vocab_size)
+def _cost(settings: TransformerSettings, vocab_size: int) -> Cost | None:
+    cost: Cost | None = find("objective", objective_of(settings)).cost(settings, vocab_size)
     return cost
 
 
