@@ -23,6 +23,7 @@ Bracket = tuple[str, int, int]  # label, first leaf, after the last leaf
 _LEFT_OUT = frozenset((",", ":", "``", "''", ".", "-NONE-"))  # tags of leaves
 _NOT_COUNTED = frozenset(("", "TOP", "ROOT", *_LEFT_OUT))  # labels of brackets
 _SAME = {"PRT": "ADVP"}
+MISSING = "XX"  # the tag of a word for which nothing was written
 _PIECES = re.compile(r"\(|\)|[^\s()]+")
 
 
@@ -88,6 +89,32 @@ def compare_trees(hypothesis: str, reference: str) -> tuple[int, int, int, bool]
     return (there & written).total(), written.total(), there.total(), True
 
 
+def fitted(text: str, words: int) -> str:
+    """Return a tree over so many words that is near an output, as parsers repair it.
+
+    What is open is closed at the end, and a root that closes too early stays open; leaves past the last word
+    are left out, and words without a leaf stand at the end of the root.
+    """
+    made: list[str] = []
+    depth = leaves = at = 0
+    pieces = _PIECES.findall(text)
+    while at < len(pieces) and leaves < words:
+        piece = pieces[at]
+        if piece == "(":
+            has_label = at + 1 < len(pieces) and pieces[at + 1] not in "()"
+            made.append(f"({pieces[at + 1] if has_label else ''}")
+            depth, at = depth + 1, at + has_label
+        elif piece == ")" and depth > 1:
+            made.append(")")
+            depth -= 1
+        elif piece != ")":
+            made += [piece] if depth else ["(S", piece]
+            depth, leaves = max(1, depth), leaves + 1
+        at += 1
+    made += [")"] * (depth - 1) if depth else ["(S"]
+    return " ".join([*made, *[MISSING] * (words - leaves), ")"])
+
+
 def right_branching(leaves: Sequence[str], root: str = "S", inner: str = "VP") -> str:
     """Return the parse in which every bracket ends with the sentence: (S a (VP b (VP c d))); the baseline.
 
@@ -104,10 +131,22 @@ def right_branching(leaves: Sequence[str], root: str = "S", inner: str = "VP") -
     return " ".join([f"({root}", *(words[:1] if len(words) > 1 else []), *inside, *after, ")"])
 
 
+def _repaired(hypothesis: str, reference: str) -> str:
+    """Return a tree over the words of the reference; an output that is one stays as it is."""
+    right = read_tree(reference)
+    if right is None or compare_trees(hypothesis, reference)[3]:
+        return hypothesis
+    return fitted(hypothesis, len(right.leaves))
+
+
 def _parse(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Found:
     """Measure against the reference with the most brackets in common, where there are several."""
     rows = [
         max((compare_trees(text, right) for right in each), key=lambda row: row[0])
+        for text, each in zip(hypotheses, references, strict=True)
+    ]
+    repaired = [
+        max((compare_trees(_repaired(text, right), right) for right in each), key=lambda row: row[0])
         for text, each in zip(hypotheses, references, strict=True)
     ]
     counts_N3 = np.array([row[:3] for row in rows], dtype=np.float64)
@@ -116,6 +155,7 @@ def _parse(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Fo
         {
             "bracket_f1": Counted(counts_N3, f1),
             "bracket_f1_of_trees": Counted(counts_N3 * is_N1, f1),  # EVALB leaves out what it cannot read
+            "bracket_f1_repaired": Counted(np.array([row[:3] for row in repaired], dtype=np.float64), f1),
             "trees": mean(is_N1[:, 0].tolist()),
         }
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nextword.evaluation.pairs.brackets import PARSE, compare_trees, read_tree, right_branching
+from nextword.evaluation.pairs.brackets import PARSE, compare_trees, fitted, read_tree, right_branching
 
 RIGHT = "(S (NP-SBJ DT NN ) (VP VBZ (PRT RP ) ) . )"
 
@@ -54,7 +54,29 @@ def test_another_number_of_words_is_no_tree_over_the_sentence():
 
 def test_outputs_that_are_no_trees_lower_f1_and_evalb_leaves_them_out():
     found = values([RIGHT, "(S (NP"], [[RIGHT], [RIGHT]])
-    assert found == {"bracket_f1": pytest.approx(2 * 4 / (4 + 8)), "bracket_f1_of_trees": 1.0, "trees": 0.5}
+    # repaired, the second is (S (NP) XX XX XX XX XX): its S is right
+    assert found == {
+        "bracket_f1": pytest.approx(2 * 4 / (4 + 8)), "bracket_f1_of_trees": 1.0, "trees": 0.5,
+        "bracket_f1_repaired": pytest.approx(2 * 5 / (5 + 8)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "tree"),
+    [
+        ("(S (NP DT NN ) (VP VBZ ) )", 3, "(S (NP DT NN ) (VP VBZ ) )"),
+        ("(S (NP DT NN ) (VP VBZ", 3, "(S (NP DT NN ) (VP VBZ ) )"),
+        ("(S (NP DT NN ) ) (VP VBZ )", 3, "(S (NP DT NN ) (VP VBZ ) )"),
+        ("(S (NP DT NN ) (VP VBZ VBZ (NP NN ) ) )", 3, "(S (NP DT NN ) (VP VBZ ) )"),
+        ("(S (NP DT NN ) )", 4, "(S (NP DT NN ) XX XX )"),
+        ("DT NN", 2, "(S DT NN )"),
+        (") )", 1, "(S XX )"),
+        ("", 2, "(S XX XX )"),
+    ],
+)
+def test_an_output_is_made_to_fit_the_words(text, words, tree):
+    assert fitted(text, words) == tree
+    assert len(read_tree(tree).leaves) == words
 
 
 @pytest.mark.parametrize(
