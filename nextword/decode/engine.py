@@ -16,19 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from nextword.core.contracts import (
-    END,
-    Advancer,
-    Array,
-    LanguageModel,
-    Preparable,
-    Reader,
-    State,
-    Tokenizer,
-)
+from nextword.core.contracts import END, LanguageModel, Preparable, State, Tokenizer
 from nextword.core.errors import NextwordError
 from nextword.decode.limits import Written
-from nextword.decode.positions import Alternatives, Found, best_of, score_positions
+from nextword.decode.positions import Alternatives, Found, best_of, reading, score_positions
 from nextword.decode.requests import Request, Row, Scored, Way, choose
 from nextword.decode.sampling import Ints
 from nextword.models.distributions import Floats, as_numpy, without_nan
@@ -91,7 +82,7 @@ class Engine:
         self._ways: dict[Request, Way] = {}
         self._waited = 0  # steps since requests entered
         self._began: State = None  # of one row that has read nothing yet
-        self._advance = _reading(model)
+        self._advance = reading(model)
         if isinstance(model, Preparable):
             model.ready()
 
@@ -325,12 +316,3 @@ class Engine:
         if not kept:
             return self._logp_RV[:0], None, []
         return np.concatenate(found), self.model.join(states), kept
-
-
-def _reading(model: LanguageModel) -> Callable[[Array, Array, State], State]:
-    """Return how a model reads tokens whose scores nobody asks for."""
-    if isinstance(model, Advancer):
-        return model.advance
-    if isinstance(model, Reader):
-        return lambda ids_BT, lengths_B, state: model.read(ids_BT, lengths_B, state)[1]
-    return lambda ids_BT, lengths_B, state: model.score(ids_BT, lengths_B, state)[1]

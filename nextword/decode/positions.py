@@ -6,18 +6,27 @@ whole distribution at each place: a network computes them for all positions at o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nextword.core.contracts import Array, Distributor, LanguageModel, State
+from nextword.core.contracts import Advancer, Array, Distributor, LanguageModel, Reader, State
 from nextword.models.distributions import as_numpy, without_nan
 
 Alternatives = tuple[tuple[int, float], ...]  # pairs (id, log p), the most likely first
 Found = list[tuple[float, Alternatives]]  # for each position: log p of its token, and the alternatives
 _NUMBERS = 1 << 23  # of distributions in memory at once
+
+
+def reading(model: LanguageModel) -> Callable[[Array, Array, State], State]:
+    """Return how a model reads tokens whose scores nobody asks for."""
+    if isinstance(model, Advancer):
+        return model.advance
+    if isinstance(model, Reader):
+        return lambda ids_BT, lengths_B, state: model.read(ids_BT, lengths_B, state)[1]
+    return lambda ids_BT, lengths_B, state: model.score(ids_BT, lengths_B, state)[1]
 
 
 def score_positions(

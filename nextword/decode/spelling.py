@@ -6,14 +6,14 @@ over characters and those of a model over subwords are the same.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from nextword.core.contracts import END, PieceTokenizer
+from nextword.core.contracts import END, PieceTokenizer, Tokenizer
 
 SPACES = b" \t\n\r\v\f"
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
@@ -85,6 +85,29 @@ def pieces_of(tokenizer: PieceTokenizer) -> Pieces:
     if tokenizer not in _known:
         _known[tokenizer] = Pieces(tokenizer)
     return _known[tokenizer]
+
+
+class Words:
+    """The words of a vocabulary in the order of the alphabet, so that those with one beginning are found."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        named = sorted((tokenizer.piece(index), index) for index in range(tokenizer.vocab_size))
+        self._texts, self._ids = [text for text, _ in named], [index for _, index in named]
+
+    def beginning(self, part: str) -> list[int]:
+        """Return the ids of all words that begin so."""
+        first = bisect_left(self._texts, part)
+        return self._ids[first : bisect_right(self._texts, part, first, key=lambda text: text[: len(part)])]
+
+
+_words: WeakKeyDictionary[Tokenizer, Words] = WeakKeyDictionary()
+
+
+def words_of(tokenizer: Tokenizer) -> Words:
+    """Return the words of a tokenizer, sorted once."""
+    if tokenizer not in _words:
+        _words[tokenizer] = Words(tokenizer)
+    return _words[tokenizer]
 
 
 class Wanted:

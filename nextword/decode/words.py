@@ -25,7 +25,8 @@ from nextword.core.contracts import (
     Tokenizer,
     context_of,
 )
-from nextword.decode.spelling import SPACES, Spelling, Wanted, pieces_of
+from nextword.decode.positions import reading
+from nextword.decode.spelling import SPACES, Spelling, Wanted, pieces_of, words_of
 from nextword.models.distributions import Floats, as_numpy
 
 EFFORT = 2048  # beginnings of words that are continued, at most
@@ -183,9 +184,9 @@ class WordSearch:
             return Opening(ids) if self.pieces.are_single else self._reopened(data, data.rstrip(SPACES))
         last = data.split()[-1]
         shown = last.decode("utf-8", "backslashreplace")
-        p_V = self._next(self._read(ids))
-        if part is None:
-            part = float(p_V[self.pieces.letters_V].sum()) > 0.5
+        if not part:  # else it is read again, without its last word
+            p_V = self._next(self._read(ids))
+            part = part is None and float(p_V[self.pieces.letters_V].sum()) > 0.5
         if not part:
             longer = float(p_V[~self.pieces.breaks_V].sum())
             return Opening(ids, must_break=True, ended=shown, longer=longer)
@@ -310,7 +311,7 @@ def read(model: LanguageModel, ids: Sequence[int]) -> State:
     """Return the state of one row after a prompt."""
     state = model.start(1)
     if len(ids):
-        state = model.score(np.array([ids], dtype=np.int64), np.array([len(ids)]), state)[1]
+        state = reading(model)(np.array([ids], dtype=np.int64), np.array([len(ids)]), state)
     return state
 
 
@@ -339,8 +340,9 @@ def next_words(
     end, unknown = (0.0, 0.0) if completes else (float(p_V[END]), float(p_V[UNKNOWN]))
     p_V[[UNKNOWN, START, END]] = 0.0
     if completes:
-        fits_V = np.array([tokenizer.piece(index).startswith(last) for index in range(len(p_V))])
-        p_V = np.where(fits_V, p_V, 0.0) / max(float(p_V[fits_V].sum()), 1e-300)
+        fits, all_V = words_of(tokenizer).beginning(last), p_V
+        p_V = np.zeros_like(all_V)
+        p_V[fits] = all_V[fits] / max(float(all_V[fits].sum()), 1e-300)
         unknown = 0.0 if p_V.any() else 1.0
     found = [
         FoundWord(tokenizer.piece(index), float(p_V[index]), (index,))

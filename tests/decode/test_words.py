@@ -7,10 +7,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from table_models import TableModel
 
 from nextword.core import catalog
 from nextword.core.contracts import END, START, Block
+from nextword.decode.spelling import words_of
 from nextword.decode.words import next_words
 from nextword.text.bytes import ByteTokenizer
 from nextword.text.characters import CharacterTokenizer
@@ -234,3 +237,15 @@ def test_networks_read_words_of_different_lengths_in_one_batch(family):
     assert sum(word.probability for word in every.words) + every.end + every.left == pytest.approx(
         1, abs=1e-3
     )
+
+
+@given(st.lists(st.text("abé ", min_size=1, max_size=4), min_size=1, max_size=20), st.text("abé", max_size=3))
+def test_words_of_one_beginning_are_found_in_a_sorted_vocabulary(words, part):
+    class Listed:
+        vocab_size = len(words)
+
+        def piece(self, index):
+            return words[index]
+
+    found = words_of(Listed()).beginning(part)
+    assert sorted(found) == [index for index, word in enumerate(words) if word.startswith(part)]
