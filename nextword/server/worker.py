@@ -58,8 +58,7 @@ class Worker:
         self.counts = Counts()
         self._model, self._tokenizer = model, tokenizer
         self.rows, self.most = rows, rows + waiting  # texts that are continued together; with those that wait
-        # Products of few rows use one thread; count models have none, and need no torch.
-        self._few = threads.for_steps if "torch" in sys.modules else _as_it_is
+        self._sharing = _share if "torch" in sys.modules else _as_it_is  # count models need no torch
         self._taken = 0  # rows and calls that are under way or wait
         self._jobs: dict[Request, _Job] = {}
         self._inbox: deque[Callable[[], None]] = deque()
@@ -232,7 +231,7 @@ class Worker:
 
     def _step(self, engine: Engine) -> None:
         try:
-            with self._few(engine.running):
+            with self._sharing(engine.running):
                 progress = engine.step()
         except Exception as error:
             _log.error("a step of a model failed, and so its requests: %s: %s", type(error).__name__, error)
@@ -250,6 +249,11 @@ class Worker:
                 self._loop.call_soon_threadsafe(self._deliver, pieces, progress.done)
             except RuntimeError:  # the loop is closed: nobody waits any more
                 self._closed = True
+
+
+def _share(rows: int) -> AbstractContextManager[object]:
+    """Share the products of a step between processors, but leave one to the event loop and the clients."""
+    return threads.using(1 if rows < threads.FEW_ROWS else max(1, threads.allowed() - 1))
 
 
 def _as_it_is(rows: int) -> AbstractContextManager[object]:
