@@ -1,7 +1,7 @@
 """Encoder-decoders against JoeyNMT and CTranslate2, in turns: training, greedy and beam search.
 
     python benchmarks/seq2seq.py --joey PYTHON --work FOLDER [--only train,rnn,joey,ct2,int8] [--rounds 5]
-                                 [--steps 6] [--sentences 512] [--trained 300] [--threads 1]
+                                 [--steps 6] [--sentences 512] [--trained 300] [--length 0] [--threads 1]
 
 --joey: the Python of an environment of its own with ``pip install --no-deps joeynmt==2.3.0`` and what its
 model and search import (torch, numpy, pyyaml, sacrebleu, sentencepiece, subword-nmt, sacremoses, packaging,
@@ -12,7 +12,9 @@ takes its turn; figures are medians of real target tokens a CPU second (and by w
 of as many tokens as JoeyNMT's sampler counts, padding included; ours holds the same number of positions of
 source and target together. Decoding: 64 sentences at a time, the weights are those of a run that is trained
 first and kept in FOLDER, so that all write the same texts; the share of equal ones is printed. JoeyNMT has
-positions that are added, our export rotary ones: each has its own run.
+positions that are added, our export rotary ones: each has its own run. With --length L every text has L
+tokens, END never comes: then --trained 1 is enough, and sorting by length and leaving the batch early, which
+JoeyNMT does not do, bring us nothing.
 """
 
 from __future__ import annotations
@@ -86,6 +88,7 @@ class Bench:
         plain = {
             **SHAPE, "kind": "transformer", "smoothing": 0.1, "rate": 1e-3, "batch": BATCH, "rows": ROWS,
             "beam": BEAM, "alpha": ALPHA, "weights": "", "pairs": "", "out": str(self.work),
+            "length": self.args.length,
             "texts": str(self.work / "test.de"), "source": [], "target": [], "test": [],
         }  # fmt: skip
         path = self.work / "task.json"
@@ -246,6 +249,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--sentences", type=int, default=512)
     parser.add_argument("--trained", type=int, default=300, help="steps of the runs that decode")
+    parser.add_argument("--length", type=int, default=0, help="tokens of every text; 0: until its end")
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
     bench = Bench(args)

@@ -35,12 +35,14 @@ class Peer:
         return self._search(count, self.task["beam"])
 
     def _search(self, count: int, size: int) -> int:
+        length = self.task["length"]
         found = self.translator.translate_batch(
-            self.test[:count], max_batch_size=self.task["rows"], beam_size=size, max_decoding_length=100,
-            length_penalty=self.task["alpha"], min_decoding_length=0,
+            self.test[:count], max_batch_size=self.task["rows"], beam_size=size,
+            max_decoding_length=length or 100, min_decoding_length=length,
+            length_penalty=self.task["alpha"],
         )  # fmt: skip
         self.written = [[self.ids[name] for name in each.hypotheses[0]] for each in found]
-        return sum(map(len, self.written)) + count
+        return sum(map(len, self.written)) + (0 if length else count)
 
     def save(self, number: int) -> int:
         """Write the last texts down."""

@@ -20,15 +20,15 @@ for name, part in (("torch.utils.tensorboard", "SummaryWriter"), ("joeynmt.plott
     sys.modules[name] = ModuleType(name)
     setattr(sys.modules[name], part, None)
 
-from joeynmt.builders import build_gradient_clipper, build_optimizer
-from joeynmt.datasets import BaseDataset
-from joeynmt.model import build_model
-from joeynmt.search import search
-from joeynmt.vocabulary import Vocabulary
+from joeynmt.builders import build_gradient_clipper, build_optimizer  # noqa: E402
+from joeynmt.datasets import BaseDataset  # noqa: E402
+from joeynmt.model import build_model  # noqa: E402
+from joeynmt.search import search  # noqa: E402
+from joeynmt.vocabulary import Vocabulary  # noqa: E402
 
 SPECIALS = SimpleNamespace(
-    unk_token="<unk>", pad_token="<pad>", bos_token="<s>", eos_token="</s>", sep_token=None, unk_id=0, pad_id=1,
-    bos_id=2, eos_id=3, sep_id=None, lang_tags=[],
+    unk_token="<unk>", pad_token="<pad>", bos_token="<s>", eos_token="</s>", sep_token=None, unk_id=0,
+    pad_id=1, bos_id=2, eos_id=3, sep_id=None, lang_tags=[],
 )  # fmt: skip
 FIRST = 3  # our first id that is a piece of text; here it has the number FIRST + 1
 
@@ -137,12 +137,13 @@ class Peer:
     def _search(self, count, size):
         self.model.eval()
         pairs = Pairs(self.test[:count], None, self.vocabulary, "test")
+        length = self.task["length"]
+        limits = {"max_output_length": length or -1, "min_output_length": length or 1}
         self.written = [[] for _ in range(count)]
         for batch in pairs.make_iter(self.task["rows"], "sentence"):
             order = batch.sort_by_src_length()
             output, _, _ = search(
-                self.model, batch, max_output_length=-1, beam_size=size, beam_alpha=self.task["alpha"],
-                generate_unk=False,
+                self.model, batch, beam_size=size, beam_alpha=self.task["alpha"], generate_unk=False, **limits
             )  # fmt: skip
             found = self.vocabulary.arrays_to_sentences(output[order])
             for place, index in enumerate(batch.indices[order].tolist()):

@@ -87,7 +87,10 @@ class Peer:
         from nextword.tasks.translation import DECODING, translate
 
         run, sources = self._opened(precision)
-        settings = DecodeSettings(**{**DECODING, "length_penalty": self.task["alpha"], **asked})
+        how = {**DECODING, "length_penalty": self.task["alpha"], **asked}
+        if length := self.task["length"]:
+            how |= {"min_tokens": length, "max_tokens": length, "max_ratio": 0.0}
+        settings = DecodeSettings(**how)
         import numpy as np
 
         self.written = [[] for _ in range(count)]
@@ -100,9 +103,9 @@ class Peer:
 
     def _opened(self, precision: str) -> Any:
         if precision not in self.models:
-            from nextword.runs.saved import load
             from nextword.data.paired import encode_sources
             from nextword.models.int8 import use_int8
+            from nextword.runs.saved import load
 
             run = load(self.task["run"])
             if precision == "int8":

@@ -1,4 +1,4 @@
-"""Our Transformer's weights under JoeyNMT's names: norms before each part, positions added, everything tied."""
+"""Our Transformer's weights under JoeyNMT's names: norms before the parts, positions added, vectors tied."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ heads" [MAUSAM "Transformers (2017) Made Many Changes at Once!"]; shared keys an
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,11 @@ from nextword.blocks.positions import NoPosition, Places
 from nextword.blocks.rms import rms_norm
 from nextword.blocks.roles import Role, Roles
 from nextword.blocks.shape import Shape
+from nextword.blocks.sources import Sharing
 from nextword.core.catalog import find
+
+if TYPE_CHECKING:
+    from nextword.blocks.branches import Branches
 
 
 class QKNorm(nn.Module):
@@ -172,11 +176,37 @@ class Attention(Heads):
         none_BNSK = self.from_x.weight.new_zeros(batch, self.kv_heads, 0, self.head_size)
         return KeysValues(none_BNSK, none_BNSK)
 
+    def branched(self, state: KeysValues, counts_B: Tensor) -> KeysValues | Branches:
+        """Return the state for a search, whose rows are taken anew at every step (`blocks.branches`)."""
+        is_own = type(self) is Attention and self.causal and self.weighing is None
+        if not is_own or self.position[0].bias(slice(0, 1), 1) is not None:
+            return state
+        from nextword.blocks.branches import branched
+
+        return branched(state, counts_B)
+
     def forward(
-        self, x_BTD: Tensor, state: KeysValues, reading: Reading, skip: int = 0
-    ) -> tuple[Tensor, KeysValues]:
+        self, x_BTD: Tensor, state: KeysValues | Branches, reading: Reading, skip: int = 0
+    ) -> tuple[Tensor, KeysValues | Branches]:
         """Attend, for all tokens but the first ``skip``; return also the keys and values of all tokens."""
-        return self.attend(*self.project(x_BTD, reading.places), state, reading, skip)
+        parts = self.project(x_BTD, reading.places)
+        if isinstance(state, KeysValues):
+            return self.attend(*parts, state, reading, skip)
+        if reading.T > 1 or not reading.is_full:
+            return self.attend(*parts, state.plain(), reading, skip)
+        return self._attend_in_trees(*parts, state)
+
+    def _attend_in_trees(
+        self, q_BN1K: Tensor, k_BN1K: Tensor, v_BN1K: Tensor, state: Branches
+    ) -> tuple[Tensor, Branches]:
+        """Attend to the nodes of one token's own text; rows of a tree together."""
+        sharing = Sharing(state.rows_B, len(state.keys_UNSK))
+        state = state.grown((k_BN1K, v_BN1K), sharing)
+        S = state.bias_BS.shape[1]
+        bias_U1RS = sharing.group(state.bias_BS[:, None, None])
+        keys_UNSK, values_UNSK = (part[:, :, :S] for part in state[:2])
+        mixed_UNRK = self.weigh(sharing.group(q_BN1K), keys_UNSK, values_UNSK, bias_U1RS)
+        return self.leave(sharing.ungroup(mixed_UNRK)), state
 
     def attend(
         self,

@@ -85,6 +85,10 @@ class Layer(nn.Module):
         """Return the state before any token; ``source``: what cross-attention attends to."""
         raise NotImplementedError
 
+    def branched(self, state: State, counts_B: Tensor) -> State:
+        """Return the state for a search, whose rows are taken anew at every step, where that is faster."""
+        return state
+
     def begin(self, x_BTD: Tensor) -> Tensor:
         """Return the stream that a stack begins with, if this layer is its first."""
         return x_BTD
@@ -121,6 +125,10 @@ class Block(Layer):
         """Return the state of the mixer before any token."""
         return self.mixer.start(batch, source)
 
+    def branched(self, state: State, counts_B: Tensor) -> State:
+        """Ask the mixer."""
+        return branched_part(self.mixer, state, counts_B)
+
     def begin(self, x_BTD: Tensor) -> Tensor:
         """Begin the stream as the join does."""
         stream: Tensor = self.around_mixer.join.begin(x_BTD)
@@ -142,6 +150,11 @@ class Block(Layer):
     def cost(cls, shape: Shape, load: Load) -> Cost:
         """Count the parts and what is around them."""
         return sum_parts(shape, load, "AF")
+
+
+def branched_part(part: Any, state: State, counts_B: Tensor) -> State:
+    """Return the state of a part for a search; most have one form only."""
+    return part.branched(state, counts_B) if hasattr(part, "branched") else state
 
 
 PARTS = {"A": "mixer", "X": "cross", "F": "ffn"}  # letters of a layer's order, and the slots they mean
@@ -194,6 +207,12 @@ class Chain(Layer):
         """Return the states of the parts before any token."""
         parts = zip(self.names, self.order, strict=True)
         return tuple(getattr(self, name).start(batch, source) for name, letter in parts if letter != "F")
+
+    def branched(self, state: State, counts_B: Tensor) -> State:
+        """Ask the parts."""
+        named = zip(self.names, self.order, strict=True)
+        parts = [getattr(self, name) for name, letter in named if letter != "F"]
+        return tuple(branched_part(part, own, counts_B) for part, own in zip(parts, state, strict=True))
 
     def begin(self, x_BTD: Tensor) -> Tensor:
         """Begin the stream as the join does."""

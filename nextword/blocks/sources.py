@@ -60,6 +60,7 @@ class Sharing:
 
     def __init__(self, rows_B: Tensor, sources: int) -> None:
         rows = rows_B.tolist()
+        self.device = rows_B.device
         self.sources, self.each = sources, max(1, len(rows) // max(1, sources))
         self.is_even = rows == [source for source in range(sources) for _ in range(self.each)]
         self.is_direct = self.is_even and self.each == 1
@@ -74,6 +75,12 @@ class Sharing:
             grid_UR = torch.zeros(sources, self.each, dtype=torch.int64, device=rows_B.device)
             grid_UR[self.rows_B, self.places_B] = torch.arange(len(rows), device=rows_B.device)
             self.grid_UR = grid_UR
+
+    def places(self, rows: int) -> Tensor:
+        """Return the number of each row among those of its source."""
+        if self.is_even:
+            return torch.arange(rows, device=self.device) % self.each
+        return self.places_B
 
     def group(self, q_BNTK: Tensor) -> Tensor:
         """Return ``q_UNXK``: the queries of all rows of a source, X = R · T."""

@@ -196,6 +196,15 @@ class Preparable(Protocol):
 
 
 @runtime_checkable
+class Branching(Protocol):
+    """A model that can keep what the hypotheses of a search have in common once."""
+
+    def branch(self, state: State) -> State:
+        """Prepare for a search; of the states that follow only the newest may be used."""
+        ...
+
+
+@runtime_checkable
 class Reproducible(Protocol):
     """A model that can be made to give the same numbers to the last bit."""
 

@@ -24,6 +24,7 @@ from nextword.decode.settings import DecodeSettings
 from nextword.decode.trail import Candidates, Finished, Pool, Trail
 from nextword.models.distributions import Floats
 
+_BRANCHED = 12  # hypotheses up to which they share one tree of keys: each looks at the nodes of all
 _LEAST = 1e-9  # of attention to a source token: log 0 would hide all others
 
 
@@ -45,6 +46,7 @@ class Beam:
         self.settings, self.stop, self.jobs = settings, stop, list(jobs)
         self.size = settings.beam_size // settings.groups
         self.watches = settings.coverage_penalty > 0
+        self.branches = settings.beam_size <= _BRANCHED
         limit = MaxTokens(settings.max_tokens, settings.max_ratio)
         self.most_P = np.array([limit.of(job.source) for job in jobs], dtype=np.int64)
         self.pools = [[Pool(settings.n_best) for _ in range(settings.groups)] for _ in jobs]

@@ -15,6 +15,7 @@ import numpy as np
 from nextword.core.catalog import find
 from nextword.core.contracts import (
     Aligner,
+    Branching,
     LanguageModel,
     Preparable,
     Source,
@@ -24,8 +25,8 @@ from nextword.core.contracts import (
 )
 from nextword.core.errors import ConfigError
 from nextword.decode.choose import Chooser, GeneratedToken, Prompt, Watcher
-from nextword.decode.limits import Limit, limits_of, stops_of
-from nextword.decode.peaks import checked, copied
+from nextword.decode.limits import Limits, limits_of, stops_of
+from nextword.decode.peaks import checked
 from nextword.decode.sampling import Ints
 from nextword.decode.settings import DecodeSettings
 from nextword.decode.speculate import Draft, Speculation
@@ -80,7 +81,10 @@ def generate(
         read = [prompts[place] for place in places]
         state = _read(model, read, source, places)
         if draft is None:
-            tokens = _loop(model, way(settings, jobs, stop, tokenizer), limits, state)
+            chooser = way(settings, jobs, stop, tokenizer)
+            if isinstance(model, Branching) and getattr(chooser, "branches", False):
+                state = model.branch(state)
+            tokens = _loop(model, chooser, limits, state)
         else:
             beside = _read(draft.model, read, source, places, is_beside=True)
             tokens = Speculation(model, draft, settings, limits, stop, jobs).run(state, beside)
@@ -119,15 +123,13 @@ def collect(tokens: Iterable[GeneratedToken]) -> list[Generated]:
     ]
 
 
-def _loop(model: LanguageModel, chooser: Chooser, limits: Limit, state: State) -> Iterator[GeneratedToken]:
+def _loop(model: LanguageModel, chooser: Chooser, limits: Limits, state: State) -> Iterator[GeneratedToken]:
     """Repeat distribution, limits, choice and step until every row has stopped."""
     logp_RV = checked(model.next(state))
     while True:
         if isinstance(chooser, Watcher) and chooser.watches:
             chooser.look(_attention(model, state))
-        allowed_RV = copied(logp_RV)
-        limits(allowed_RV, chooser.rows)
-        choice = chooser.choose(logp_RV, allowed_RV)
+        choice = chooser.choose(logp_RV, limits.applied(logp_RV, chooser.rows))
         yield from choice.tokens
         if not len(choice.ids):
             return

@@ -16,6 +16,7 @@ import numpy as np
 
 from nextword.core.contracts import END, START, UNKNOWN, Array, Tokenizer
 from nextword.core.errors import ConfigError
+from nextword.decode.peaks import copied
 from nextword.decode.settings import DecodeSettings
 from nextword.models.distributions import as_numpy, normalise
 
@@ -66,6 +67,10 @@ class Never:
     def __call__(self, logp_BV: Array, rows: Sequence[Written]) -> None:
         """Mask it in every row."""
         logp_BV[:, list(self.ids)] = -np.inf
+
+    def is_idle(self, logp_BV: Array) -> bool:
+        """Tell whether the model itself never generates them: a softmax head leaves them out."""
+        return not isinstance(logp_BV, np.ndarray) and bool(logp_BV[:, list(self.ids)].isneginf().all())
 
 
 @dataclass(frozen=True)
@@ -206,6 +211,14 @@ class Limits:
         peaks_B = logp_BV.max(axis=1) if isinstance(logp_BV, np.ndarray) else as_numpy(logp_BV.amax(1))
         if (stuck := np.flatnonzero(np.isneginf(peaks_B))).size:
             logp_BV[stuck, END] = 0.0
+
+    def applied(self, logp_BV: Array, rows: Sequence[Written]) -> Array:
+        """Return what is left of the distributions: a copy, or the tensor itself where nothing changes."""
+        if all(isinstance(part, Never) and part.is_idle(logp_BV) for part in self.parts):
+            return logp_BV
+        allowed_BV = copied(logp_BV)
+        self(allowed_BV, rows)
+        return allowed_BV
 
 
 @dataclass(frozen=True)

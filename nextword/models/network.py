@@ -85,6 +85,10 @@ class Network(nn.Module):
         """Put the rows of several states one after another, whatever each has read."""
         return join_rows(states)
 
+    def branch(self, state: State) -> State:
+        """Prepare for a search, whose rows are taken anew at every step; only its newest state is used."""
+        return state
+
     def rewind(self, before: State, after: State, read: int, counts_B: Tensor) -> State | None:
         """Return the state after the first of ``read`` tokens of each row, from those before and after all.
 
@@ -262,6 +266,11 @@ class NeuralLanguageModel:
         """Keep these rows."""
         rows_B = self._ids(rows_B)
         return NeuralState(self.network.reorder(state.inner, rows_B), state.feature_BD[rows_B])
+
+    @torch.inference_mode()
+    def branch(self, state: NeuralState) -> NeuralState:
+        """Prepare for a search: only the newest of the states that follow is used."""
+        return NeuralState(self.network.branch(state.inner), state.feature_BD)
 
     def rows(self, state: NeuralState) -> int:
         """Return how many rows a state has."""

@@ -162,6 +162,12 @@ class TransformerNetwork(Network):
         ids_BS, count_B = take_rows(state[:2], rows_B)
         return first_state(ids_BS, count_B, take_windows(state.layers, rows_B, int(state.count_B.max())))
 
+    def branch(self, state: WindowState) -> WindowState:
+        """Keep what the rows of a search have in common once."""
+        pairs = zip(self.stack.applied(), state.layers, strict=True)
+        layers = tuple(layer.branched(own, state.count_B) for layer, own in pairs)
+        return first_state(state.ids_BS, state.count_B, layers)
+
     def rewind(
         self, before: WindowState, after: WindowState, read: int, counts_B: Tensor
     ) -> WindowState | None:
@@ -268,6 +274,9 @@ class TransformerNetwork(Network):
         self, ids_BT: Tensor, state: WindowState, before: list[int], plan: Plan
     ) -> tuple[Tensor, WindowState]:
         """Read what still fits, then all further windows, each from nothing, as one batch."""
+        from nextword.blocks.branches import plain
+
+        state = state._replace(layers=plain(state.layers))
         features_BTD, state = self._append(ids_BT[:, : plan.T], state, before, plan.fitting)
         features_BTD = nn.functional.pad(features_BTD, (0, 0, 0, ids_BT.shape[1] - plan.T))
         windows_MW = plan.windows(ids_BT, state.ids_BS)
