@@ -58,12 +58,11 @@ class Bench:
         self.args, self.work = args, args.work.resolve()
         self.work.mkdir(parents=True, exist_ok=True)
         self.data = texts.corpus_folder("multi30k-en-de")
-        for part, name in (("train", "train"), ("val", "val")):
-            self._table(name, part)
+        self._table("train")
         (self.work / "test.de").write_bytes((self.data / "test_2016_flickr.de").read_bytes())
 
-    def _table(self, name: str, part: str) -> None:
-        sides = [(self.data / f"{part}.{tongue}").read_text("utf-8").split("\n") for tongue in ("de", "en")]
+    def _table(self, name: str) -> None:
+        sides = [(self.data / f"{name}.{tongue}").read_text("utf-8").split("\n") for tongue in ("de", "en")]
         rows = (f"{source}\t{target}\n" for source, target in zip(*sides, strict=True) if source)
         (self.work / f"{name}.tsv").write_text("".join(rows), "utf-8")
 
@@ -75,8 +74,8 @@ class Bench:
         if not folder.exists():
             command = [
                 sys.executable, "-m", "nextword", "train", f"{self.work}/train.tsv", "--task", "translate",
-                "--valid", f"{self.work}/val.tsv", "--model", "transformer", "--out", str(folder),
-                "--set", f"train.steps={self.args.trained}",
+                "--model", "transformer", "--out", str(folder), "--set", f"train.steps={self.args.trained}",
+                "--set", "data.hold_out=0",
             ]  # fmt: skip
             for key, value in sets.items():
                 command += ["--set", f"{key}={str(value).lower()}"]

@@ -54,7 +54,8 @@ class PreNorm(nn.Module):
 
     def leave(self, stream: Tensor, y_BTD: Tensor) -> Tensor:
         """Return the stream after the part."""
-        joined: Tensor = self.join(stream, y_BTD if self.drop is None else self.drop(y_BTD))
+        drops = self.drop is not None and self.training
+        joined: Tensor = self.join(stream, self.drop(y_BTD) if drops else y_BTD)
         return joined
 
 

@@ -83,6 +83,8 @@ class CrossAttention(Heads):
             real_BS = torch.arange(S, device=device) < lengths_B[:, None]
             features_BSD = features_BSD.masked_fill(~real_BS[..., None], 0.0)
         kv_BNSK = self.split(self.from_source(features_BSD)).transpose(1, 2)
+        if not torch.is_grad_enabled():
+            kv_BNSK = kv_BNSK.contiguous()  # they are read at every step
         query_BNK = kv_BNSK.new_zeros(batch, self.heads, self.head_size)
         rows_B = torch.arange(batch, device=lengths_B.device)
         return SourceKeys(

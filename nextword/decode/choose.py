@@ -12,8 +12,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from nextword.core.contracts import Array, Tokenizer
-from nextword.decode.limits import StopRule, Written
+from nextword.core.contracts import END, Array, Tokenizer
+from nextword.decode.limits import MaxTokens, StopRule, Written
 from nextword.decode.peaks import at, best
 from nextword.decode.sampling import Ints, draw, shape, uniform
 from nextword.decode.settings import DecodeSettings
@@ -104,6 +104,8 @@ class Greedy:
     ) -> None:
         self.settings, self.jobs, self.stop = settings, list(jobs), stop
         self.rows = [Written(job.prompt, source=job.source) for job in jobs]
+        limit = MaxTokens(settings.max_tokens, settings.max_ratio)
+        self.count, self.most_R = 0, np.array([limit.of(job.source) for job in jobs], dtype=np.int64)
 
     @staticmethod
     def texts(settings: DecodeSettings) -> int:
@@ -121,18 +123,32 @@ class Greedy:
 
     def choose(self, logp_RV: Array, allowed_RV: Array) -> Selection:
         """Continue every row until a rule stops it."""
-        words, tokens, going = self.pick(allowed_RV), [], []
-        logps = at(logp_RV, np.arange(len(words)), words).tolist()
-        rows = zip(self.jobs, self.rows, words.tolist(), logps, strict=True)
-        for place, (job, written, word, logp) in enumerate(rows):
+        words_R = self.pick(allowed_RV)
+        logps = at(logp_RV, np.arange(len(words_R)), words_R).tolist()
+        words = words_R.tolist()
+        for written, word in zip(self.rows, words, strict=True):
             written.ids.append(word)
-            reason = self.stop(written)
-            tokens.append(GeneratedToken(job.row, word, logp, reason=reason))
-            if not reason:
-                going.append(place)
+        reasons = self._reasons(words_R)
+        rows = zip(self.jobs, words, logps, reasons, strict=True)
+        tokens = [GeneratedToken(job.row, word, logp, "", reason) for job, word, logp, reason in rows]
+        if not any(reasons):
+            return Selection(np.arange(len(words_R)), words_R, tokens)
+        going = [place for place, reason in enumerate(reasons) if not reason]
         self.jobs, self.rows = [self.jobs[i] for i in going], [self.rows[i] for i in going]
-        parents = np.array(going, dtype=np.int64)
-        return Selection(parents, words[parents], tokens)
+        parents_R = np.array(going, dtype=np.int64)
+        self.most_R = self.most_R[parents_R]
+        return Selection(parents_R, words_R[parents_R], tokens)
+
+    def _reasons(self, words_R: Ints) -> list[str]:
+        """Tell why each row stops after its last token; texts that stop are looked for one by one."""
+        if self.settings.stop:
+            return [self.stop(written) for written in self.rows]
+        self.count += 1
+        ended_R, full_R = words_R == END, self.count >= self.most_R
+        if not (ended_R | full_R).any():
+            return [""] * len(words_R)
+        found: list[str] = np.where(ended_R, "end", np.where(full_R, "length", "")).tolist()
+        return found
 
 
 class Sampling(Greedy):

@@ -120,12 +120,21 @@ class Network(nn.Module):
     @property
     def dtype(self) -> torch.dtype:
         """Return the type of the weights."""
-        return next(self.parameters()).dtype
+        return self._weight().dtype
 
     @property
     def device(self) -> torch.device:
         """Return the device of the weights."""
-        return next(self.parameters()).device
+        return self._weight().device
+
+    def _weight(self) -> nn.Parameter:
+        """Return the first weight; where weights are fixed it is remembered, since looking for it is slow."""
+        found: nn.Parameter | None = self.__dict__.get("_first")
+        if found is None:
+            found = next(self.parameters())
+            if self.fixed:
+                self.__dict__["_first"] = found
+        return found
 
 
 def device_of(network: nn.Module) -> torch.device:

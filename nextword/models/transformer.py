@@ -268,7 +268,7 @@ class TransformerNetwork(Network):
             real_BT = reading.real()
             x_BTD = self.embedding(ids_BT.masked_fill(~real_BT, START)).masked_fill(~real_BT[..., None], 0.0)
         x_BTD = self.position.embed(x_BTD, reading.places)
-        return x_BTD if self.drop is None else self.drop(x_BTD)
+        return self.drop(x_BTD) if self.drop is not None and self.training else x_BTD
 
     def _roll(
         self, ids_BT: Tensor, state: WindowState, before: list[int], plan: Plan

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from letters import Letters
 from table_models import make_table_model
 
-from nextword.core.contracts import Branching
+from nextword.core.contracts import END, Branching
 from nextword.decode.generate import DecodeSettings, collect, generate
 from nextword.decode.limits import Written, limits_of
 
@@ -92,3 +93,32 @@ def test_limits_that_forbid_nothing_new_copy_nothing():
     short = limits_of(DecodeSettings(min_tokens=1)).applied(allowed_RV, rows)
     assert bool(short[:, 2].isneginf().all())
     assert not bool(allowed_RV[:, 2].isneginf().any())
+
+
+@pytest.mark.parametrize("most", [1, 4, 9])
+def test_reasons_to_stop_are_those_of_the_rules(most):
+    model, source = language_model(), [()] * 12
+    asked = {"temperature": 2.0, "logit_bias": {END: 2.0}}
+    settings = DecodeSettings(decode="sample", max_tokens=most, seed=3, **asked)
+    fast = collect(generate(model, source, settings))
+    # A text that never comes makes the chooser ask the rules, row by row.
+    slow = collect(generate(model, source, settings.model_copy(update={"stop": ("!",)}), Letters()))
+    assert [(text.ids, text.reason) for text in fast] == [(text.ids, text.reason) for text in slow]
+    assert {text.reason for text in fast} <= {"end", "length"}
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("mask", ["none", "hidden", "added"])
+def test_few_queries_are_answered_as_by_the_fused_operator(mask):
+    from nextword.blocks import attention
+
+    torch.manual_seed(0)
+    heads = language_model().network.stack.blocks[0].mixer
+    q_BNTK, keys, values = (torch.randn(3, 2, size, 16) for size in (2, 9, 9))
+    is_seen = torch.rand(3, 1, 1, 9) > 0.4
+    is_seen[..., 0] = True
+    bias = torch.zeros(3, 1, 1, 9).masked_fill(~is_seen, -torch.inf)
+    given = {"none": None, "hidden": is_seen, "added": bias}[mask]
+    assert attention._are_few(q_BNTK, keys)
+    fused = torch.nn.functional.scaled_dot_product_attention(q_BNTK, keys, values, given, scale=heads.scale)
+    torch.testing.assert_close(heads.weigh(q_BNTK, keys, values, given), fused)
