@@ -1,7 +1,7 @@
 """Encoder-decoders against JoeyNMT and CTranslate2, in turns: training, greedy and beam search.
 
     python benchmarks/seq2seq.py --joey PYTHON --work FOLDER [--only train,rnn,joey,ct2,int8] [--rounds 5]
-                                 [--steps 6] [--sentences 512] [--trained 300] [--length 0] [--threads 1]
+                                 [--steps 6] [--sentences 512] [--trained 200] [--length 0] [--threads 1]
 
 --joey: the Python of an environment of its own with ``pip install --no-deps joeynmt==2.3.0`` and what its
 model and search import (torch, numpy, pyyaml, sacrebleu, sentencepiece, subword-nmt, sacremoses, packaging,
@@ -247,7 +247,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--sentences", type=int, default=512)
-    parser.add_argument("--trained", type=int, default=300, help="steps of the runs that decode")
+    parser.add_argument("--trained", type=int, default=200, help="steps of the runs that decode")
     parser.add_argument("--length", type=int, default=0, help="tokens of every text; 0: until its end")
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()

@@ -6,7 +6,7 @@ heads" [MAUSAM "Transformers (2017) Made Many Changes at Once!"]; shared keys an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -200,8 +200,8 @@ class Attention(Heads):
         return branched(state, counts_B)
 
     def forward(
-        self, x_BTD: Tensor, state: KeysValues | Branches, reading: Reading, skip: int = 0
-    ) -> tuple[Tensor, KeysValues | Branches]:
+        self, x_BTD: Tensor, state: Any, reading: Reading, skip: int = 0
+    ) -> tuple[Tensor, Any]:
         """Attend, for all tokens but the first ``skip``; return also the keys and values of all tokens."""
         parts = self.project(x_BTD, reading.places)
         if isinstance(state, KeysValues):

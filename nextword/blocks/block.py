@@ -54,8 +54,9 @@ class PreNorm(nn.Module):
 
     def leave(self, stream: Tensor, y_BTD: Tensor) -> Tensor:
         """Return the stream after the part."""
-        drops = self.drop is not None and self.training
-        joined: Tensor = self.join(stream, self.drop(y_BTD) if drops else y_BTD)
+        if self.drop is not None and self.training:
+            y_BTD = self.drop(y_BTD)
+        joined: Tensor = self.join(stream, y_BTD)
         return joined
 
 

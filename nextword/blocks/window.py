@@ -65,7 +65,7 @@ class WindowAttention(Attention):
         count_B = torch.zeros(batch, dtype=torch.int64, device=none.device)
         return LastKeys(Tail(none), Tail(none), count_B, KeysValues(sinks, sinks), count_B)
 
-    def forward(  # type: ignore[override]
+    def forward(
         self, x_BTD: Tensor, state: LastKeys, reading: Reading, skip: int = 0
     ) -> tuple[Tensor, LastKeys]:
         """Attend piece by piece; all but the last w - 1 keys, and the first ones, are forgotten."""
