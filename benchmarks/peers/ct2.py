@@ -27,7 +27,7 @@ class Peer:
         self.written: list[list[int]] = []
 
     def greedy(self, count: int) -> int:
-        """Return the tokens that were written for so many sentences, the end of each included."""
+        """Return the tokens that were written for this many sentences, the end of each included."""
         return self._search(count, 1)
 
     def beam(self, count: int) -> int:

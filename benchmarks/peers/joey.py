@@ -127,7 +127,7 @@ class Peer:
         return batch
 
     def greedy(self, count: int) -> int:
-        """Return the tokens that were written for so many sentences."""
+        """Return the tokens that were written for this many sentences."""
         return self._search(count, 1)
 
     def beam(self, count: int) -> int:

@@ -67,7 +67,7 @@ class Peer:
             self.epoch, self.at = self.epoch + 1, 0
 
     def greedy(self, count: int) -> int:
-        """Return the tokens that were written for so many sentences."""
+        """Return the tokens that were written for this many sentences."""
         return self._search(count, "fp32", decode="greedy")
 
     def beam(self, count: int) -> int:

@@ -191,7 +191,7 @@ class Attention(Heads):
         return KeysValues(none_BNSK, none_BNSK)
 
     def branched(self, state: KeysValues, counts_B: Tensor) -> KeysValues | Branches:
-        """Return the state for a search, whose rows are taken anew at every step (`blocks.branches`)."""
+        """Return the state for a search, whose rows are taken again at every step (`blocks.branches`)."""
         is_own = type(self) is Attention and self.causal and self.weighing is None
         if not is_own or self.position[0].bias(slice(0, 1), 1) is not None:
             return state

@@ -88,7 +88,7 @@ class Layer(nn.Module):
         raise NotImplementedError
 
     def branched(self, state: State, counts_B: Tensor) -> State:
-        """Return the state for a search, whose rows are taken anew at every step, where that is faster."""
+        """Return the state for a search, whose rows are taken again at every step, where that is faster."""
         return state
 
     def begin(self, x_BTD: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Keys and values of a search: what all hypotheses of a prompt have written is one tree, never copied.
 
-A beam takes rows anew at every step. Instead of copying their windows, each row notes which nodes of its tree
-are its own text; one product serves all hypotheses of a prompt, and a bias hides the nodes of the others. A
+A beam takes rows again at every step. Instead of copying windows, each row notes which nodes of its tree are
+its own text; one product serves all hypotheses of a prompt, and a bias hides the nodes of the others. A
 node is written once. Only the newest state of a search may be used, since all states share the trees.
 Letters: U trees, S nodes, R rows of a tree.
 """

@@ -86,7 +86,7 @@ class Network(nn.Module):
         return join_rows(states)
 
     def branch(self, state: State) -> State:
-        """Prepare for a search, whose rows are taken anew at every step; only its newest state is used."""
+        """Prepare for a search, whose rows are taken again at every step; only its newest state is used."""
         return state
 
     def rewind(self, before: State, after: State, read: int, counts_B: Tensor) -> State | None:
