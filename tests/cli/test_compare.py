@@ -1,5 +1,7 @@
 """`nextword compare`: a table, a report, and finished models are kept."""
 
+import pytest
+
 from nextword.comparison import runner
 
 
@@ -32,3 +34,19 @@ def test_interrupted_comparison_says_what_is_kept(nextword, corpus, here, monkey
     assert stopped.code == 130
     assert "models that are finished stay in both, and the same command continues" in stopped.err
     assert "is already finished" in nextword(*options).err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--tokens", "100"), "--tokens is for --rows"),
+        (("--rows", "narang"), "either --tokens N or --minutes M"),
+        (("--rows", "narang", "--models", "lstm", "--minutes", "1"), "leave out --models and --task"),
+        (("--rows", "narang", "--minutes", "1", "--tokenizer", "bpe,words"), "one tokenizer for all"),
+        (("--rows", "narangg", "--minutes", "1"), "did you mean 'narang'"),
+        (("--rows", "swiglu", "--minutes", "1", "--match", "size"), "unknown match 'size'"),
+    ],
+)
+def test_a_bench_that_cannot_be_is_refused_before_anything_is_read(nextword, options, said):
+    wrong = nextword("compare", "no-such-file.txt", *options)
+    assert (wrong.code, said in wrong.err) == (1, True)
