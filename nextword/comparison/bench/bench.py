@@ -7,13 +7,13 @@ whole table of fewer seeds; the same command continues it, run by run.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nextword.comparison.bench import result as results
-from nextword.comparison.bench.plan import Plan, Planner
+from nextword.comparison.bench.plan import Plan, Planner, key_of
 from nextword.comparison.bench.power import power_note
 from nextword.comparison.bench.result import BenchResult
 from nextword.comparison.bench.setup import BenchSetup
@@ -66,19 +66,50 @@ def bench(setup: BenchSetup) -> Iterator[Event]:
     setup = replace(setup, setup=(yield from shared(setup.setup)))
     for row in setup.rows.missing:
         yield Note(f"{row.title} is not trained: {row.missing}")
+    found = _finished(setup)
+    if found:
+        yield Note(f"{len(found)} of {len(setup.entries)} runs are already finished")
+        _written(setup, found)
+    if len(found) < len(setup.entries):
+        yield from _rest(setup, found)
+    standing = stand(setup, _in_order(setup, found))
+    report, *files = write(standing, setup.setup.out)
+    yield Done(Benched(standing, report, tuple(files)))
+
+
+def _finished(setup: BenchSetup) -> dict[str, BenchResult]:
+    """Return the runs that were written before, by their label."""
+    found = {
+        entry.label: results.kept(setup.setup.out, entry.label, _key(setup, entry)) for entry in setup.entries
+    }
+    return {label: row for label, row in found.items() if row is not None}
+
+
+def _key(setup: BenchSetup, entry: Entry) -> str:
+    return f"{key_of(setup, entry.model)}-{entry.number}"
+
+
+def _in_order(setup: BenchSetup, found: Mapping[str, BenchResult]) -> list[BenchResult]:
+    return [found[entry.label] for entry in setup.entries if entry.label in found]
+
+
+def _written(setup: BenchSetup, found: Mapping[str, BenchResult]) -> None:
+    """Write the table of what there is, once there is a baseline."""
+    if any(row.model == setup.rows.baseline.preset for row in found.values()):
+        write(stand(setup, _in_order(setup, found)), setup.setup.out)
+
+
+def _rest(setup: BenchSetup, found: dict[str, BenchResult]) -> Generator[Event, None, None]:
+    """Train the runs that are not there yet; the table is written after each."""
     text = yield from prepare(setup)
     planner = Planner(setup, text)
     first = yield from planner.plan(setup.rows.baseline.preset)
     yield from _announce(setup, planner, first)
-    found: list[BenchResult] = []
     for place, entry in enumerate(setup.entries, start=1):
-        made = yield from _one(setup, entry, planner, text, f"{place} of {len(setup.entries)}")
-        if made is not None:
-            found.append(made)
-            write(stand(setup, found), setup.setup.out)
-    standing = stand(setup, found)
-    report, *files = write(standing, setup.setup.out)
-    yield Done(Benched(standing, report, tuple(files)))
+        if entry.label not in found:
+            made = yield from _one(setup, entry, planner, text, f"{place} of {len(setup.entries)}")
+            found |= {} if made is None else {entry.label: made}
+            _written(setup, found)
 
 
 def _announce(setup: BenchSetup, planner: Planner, first: Plan) -> Generator[Event, None, None]:
@@ -95,39 +126,34 @@ def _announce(setup: BenchSetup, planner: Planner, first: Plan) -> Generator[Eve
 def _one(
     setup: BenchSetup, entry: Entry, planner: Planner, text: Text, place: str
 ) -> Generator[Event, None, BenchResult | None]:
-    """Return the numbers of one run: those written before, or new ones; None where it diverges."""
+    """Train and measure one run; None where it diverges."""
     title = setup.rows.find(entry.model).title
     try:
         plan = yield from planner.plan(entry.model)
-        key = f"{plan.key}-{entry.number}"
-        row = results.kept(setup.setup.out, entry.label, key)
-        if row is not None:
-            yield Note(f"{place}: {title}, seed {entry.number} is already finished")
-            return row
         yield Note(f"{place}: {title}, seed {entry.number}, {plan.steps:,} steps")
         settings = planner.settings(entry.model, plan, entry.number)
-        learned, trained = yield from train(setup, entry, settings, text, key)
+        learned, trained = yield from train(setup, entry, settings, text, _key(setup, entry))
     except TrainingError as error:  # the other rows continue, unless there is nothing to compare with
         if entry.model == setup.rows.baseline.preset and entry.number == 0:
             raise
         yield Note(f"{title}, seed {entry.number}: {error}")
         return None
     yield Stage(f"{title}: measure")
-    row = _measured(setup, entry, plan, learned, trained, key)
+    row = _measured(setup, entry, plan, learned, trained)
     results.keep(setup.setup.out, entry.label, row)
     yield Measure(results.short(row))
     return row
 
 
 def _measured(
-    setup: BenchSetup, entry: Entry, plan: Plan, learned: Learned, trained: Trained, key: str
+    setup: BenchSetup, entry: Entry, plan: Plan, learned: Learned, trained: Trained
 ) -> BenchResult:
     """Measure the new text, and put all numbers of a run together."""
     report, _, _, blocks = scored(setup.setup, trained)
     return BenchResult(
-        entry.model, key, seed=learned.settings.train.seed, train_seconds=round(learned.seconds, 3),
-        note=plan.note, run=entry.label, title=setup.rows.find(entry.model).title,
-        blocks=[finite(float(bits)) for bits in blocks],
+        entry.model, _key(setup, entry), seed=learned.settings.train.seed,
+        train_seconds=round(learned.seconds, 3), note=plan.note, run=entry.label,
+        title=setup.rows.find(entry.model).title, blocks=[finite(float(bits)) for bits in blocks],
         curve=[(seconds, tokens, bits) for seconds, tokens, _, bits in learned.curve],
         early=learned.early, final=learned.loss, bits_per_byte=finite(report.bits_per_byte),
         perplexity=finite(report.perplexity), tokens=int(learned.facts["tokens"]),

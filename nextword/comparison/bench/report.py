@@ -13,7 +13,7 @@ def page(standing: Standing) -> Page:
     """Return the whole report."""
     made = Page("Modifications of one model side by side")
     made.text(standing.about[0].upper() + standing.about[1:] + ".", soft=True)
-    made.text(f"There are {standing.counts}.", soft=True)
+    made.text(f"Trained: {standing.counts}.", soft=True)
     if standing.agreement is not None:
         made.verdict(None, str(standing.agreement))
     made.table(standing.table())

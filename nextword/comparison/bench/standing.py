@@ -121,7 +121,7 @@ class Standing:
             "seeds": [len(row.runs) for row in self.rows],
         }
         if any(row.published is not None and row.published.final is not None for row in self.rows):
-            columns["published"] = [_published(row) for row in self.rows]
+            columns["published loss"] = [_published(row) for row in self.rows]
         if not self.is_undecided:
             columns[f"against {self.baseline.title}"] = [row.verdict for row in self.rows]
         return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)))
@@ -129,7 +129,7 @@ class Standing:
     def __str__(self) -> str:
         """Return the table, what is missing, and how it agrees with the published one."""
         few = f" Below {SEEDS} seeds there is no verdict." if self.is_undecided else ""
-        lines = [str(self.table()), "", f"There are {self.counts}.{few}"]
+        lines = [str(self.table()), "", f"Trained: {self.counts}.{few}"]
         lines += [f"{title}: {why}." for title, why in self.missing]
         lines += [row.first.note and f"{row.title}: {row.first.note}." for row in self.rows if row.first.note]
         lines += [str(self.agreement)] if self.agreement else []

@@ -81,7 +81,7 @@ def test_a_finished_run_is_not_trained_again_even_without_its_model(finished, mo
     shutil.rmtree(folder / "out" / "runs" / "narang-elu")
     monkeypatch.setattr(story, "train", None)  # nothing may be trained
     again, events = until_done(bench(setup_of(folder)))
-    assert sum("already finished" in note for note in notes_of(events)) == 3
+    assert "3 of 3 runs are already finished" in notes_of(events)
     assert str(again) == str(first)
 
 
@@ -89,7 +89,7 @@ def test_another_seed_adds_its_runs_and_keeps_the_plan(finished):
     folder, _, _ = finished
     plans = {path.name: path.read_text() for path in (folder / "out" / "plans").iterdir()}
     found, events = until_done(bench(setup_of(folder, seeds=2)))
-    assert sum("already finished" in note for note in notes_of(events)) == 3
+    assert "3 of 6 runs are already finished" in notes_of(events)
     assert all(len(row.runs) == 2 for row in found.standing.rows)
     assert {path.name: path.read_text() for path in (folder / "out" / "plans").iterdir()} == plans
 
