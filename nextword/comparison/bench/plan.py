@@ -1,15 +1,17 @@
 """The plan of a row, made once for all its seeds: size, speed, steps, and the learning rate that fits it.
 
 One learning rate for all rows is unfair: what suits one modification ruins another. So every row tries a few
-rates for a short time, each with a whole schedule, and takes the one with the lowest loss on the text for
-choices; where that is the first or the last, one more is tried beyond it. All of it is recorded.
+rates for a short time, each with a whole schedule; where the best is the first or the last, one more beyond
+it. The lowest point of the parabola through the best and its neighbours is the best rate of a short training,
+and longer training needs a lower one, by a power of its length (Bjorck et al. 2025). All of it is recorded.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Generator, Iterable
+import math
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
@@ -34,6 +36,7 @@ from nextword.training.order import Conditions
 RATES = (3e-3, 1e-2, 3e-2)
 _FURTHER = 3.0  # times as high or as low: the next rate beyond the last or the first
 SHORT = 0.08  # of the steps that each rate is tried for
+HORIZON = 0.32  # the best rate falls with the number of steps to this power
 _FEWEST = 20  # steps of a trial
 _TURNS = 3  # times that a row and the baseline are timed, by turns
 _TIMED = 1.0  # seconds each
@@ -72,6 +75,7 @@ def key_of(setup: BenchSetup, preset: str) -> str:
     about = [
         preset, dict(presets.find(preset).settings), named, setup.setup.digest,
         _hashes(setup.setup.tokenizers.values()), asdict(setup.budget), RATES, SHORT,
+        HORIZON,
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()
 
@@ -209,10 +213,10 @@ class Planner:
         further = {RATES[0]: RATES[0] / _FURTHER, RATES[-1]: RATES[-1] * _FURTHER}.get(chosen or 0.0)
         if further is not None:
             plan = yield from self._tried(plan, settings, further, title)
-            chosen = best(plan.losses)
+        losses = dict(sorted(plan.losses.items(), key=lambda each: float(each[0])))
+        chosen = long_rate(losses, _short(plan.steps) / plan.steps)
         if chosen is None:
             raise TrainingError(f"{title}: training diverged at every learning rate that was tried")
-        losses = dict(sorted(plan.losses.items(), key=lambda each: float(each[0])))
         yield Note(f"{title}: {plan.steps:,} steps at rate {chosen:g}; {_shown(losses)}")
         return self._keep(replace(plan, losses=losses, rate=chosen))
 
@@ -226,17 +230,18 @@ class Planner:
         return self._keep(replace(plan, losses={**plan.losses, f"{rate:g}": loss}))
 
     def pilot(self, plan: Plan, seeds: int) -> Generator[Event, None, list[float]]:
-        """Return losses of the baseline after a short training at its rate: the sweep's, and other seeds'."""
+        """Return losses of the baseline after a short training: the best of the sweep, and other seeds'."""
         path = self._path(plan.preset).with_name("pilot.json")
         values = read_json(path)
         if isinstance(values, dict) and values.get("key") == plan.key:
             return [float(loss) for loss in values["losses"]]
         settings = with_file(self.setup.setup, self.setup.entry(plan.preset))
-        swept = plan.losses.get(f"{plan.rate:g}")
-        losses = [] if swept is None else [swept]
+        rate = best(plan.losses)
+        assert rate is not None  # a plan has one
+        losses = [loss for tried, loss in plan.losses.items() if float(tried) == rate and loss is not None]
         for seed in range(1, seeds):
             seeded = changed(settings, {"train.seed": settings.train.seed + seed})
-            tried = with_budget(seeded, _short(plan.steps), plan.rate, early=False)
+            tried = with_budget(seeded, _short(plan.steps), rate, early=False)
             loss = yield from try_rate(tried, self.text, f"pilot: seed {seed}")
             losses += [] if loss is None else [loss]
         write_json(path, {"key": plan.key, "losses": losses})
@@ -251,6 +256,31 @@ def best(losses: dict[str, float | None]) -> float | None:
     """Return the rate of the lowest loss; None if all diverged."""
     able = [(loss, float(rate)) for rate, loss in losses.items() if loss is not None]
     return min(able)[1] if able else None
+
+
+def long_rate(losses: dict[str, float | None], share: float) -> float | None:
+    """Return the rate for a whole training, from losses after a ``share`` of it; None if all diverged.
+
+    ``losses`` are in the order of their rates. Between two rates that are equally good lies a better one, so
+    that rows which differ little get rates that differ little.
+    """
+    chosen = best(losses)
+    if chosen is None:
+        return None
+    tried = [(math.log(float(rate)), loss) for rate, loss in losses.items()]
+    at = next(place for place, (x, _) in enumerate(tried) if x == math.log(chosen))
+    around = [(x, y) for x, y in tried[max(0, at - 1) : at + 2] if y is not None]
+    lowest = _vertex(around) if len(around) == 3 else math.log(chosen)
+    return float(f"{math.exp(lowest) * share**HORIZON:.3g}")
+
+
+def _vertex(points: Sequence[tuple[float, float]]) -> float:
+    """Return where the parabola through three points is lowest; the middle one is the lowest of them."""
+    (a, fa), (b, fb), (c, fc) = points
+    left, right = (b - a) * (fb - fc), (b - c) * (fb - fa)
+    if left == right:
+        return b
+    return min(c, max(a, b - ((b - a) * left - (b - c) * right) / (left - right) / 2))
 
 
 def nearest_size(settings: RunSettings, wanted: int, counted: Any) -> dict[str, int]:

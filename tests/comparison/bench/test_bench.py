@@ -56,7 +56,8 @@ def test_every_row_has_its_numbers(finished):
         assert run.final > 0
         assert run.speed > 0
         assert run.operations > 0
-        assert f"{run.rate:g}" in run.losses
+        assert len(run.losses) >= 2
+        assert 0.001 < run.rate < 0.09
     assert rows["narang/vanilla"].relative_speed == 1.0
     notes = notes_of(events)
     assert any("pilot: 2 seeds of the baseline" in note for note in notes)

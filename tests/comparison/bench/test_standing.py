@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from nextword.comparison.bench.agreement import agree, ranks, spearman
+from nextword.comparison.bench.plan import HORIZON, long_rate
 from nextword.comparison.bench.power import detectable, power_note
 from nextword.comparison.bench.published import of
 from nextword.comparison.bench.report import page
@@ -98,6 +99,25 @@ def test_more_seeds_find_smaller_differences_and_more_rows_larger_ones():
     assert detectable(0.01, 3, rows=40) > detectable(0.01, 3)
     assert "no verdict, with 3" in power_note([2.0, 2.01, 1.99], 2, 40)
     assert "pilot diverged" in power_note([2.0], 3, 40)
+
+
+def test_a_long_training_gets_a_lower_rate_than_the_best_of_a_short_one():
+    even = {"0.001": 3.0, "0.01": 2.0, "0.1": 3.0}
+    assert long_rate(even, 1.0) == pytest.approx(0.01)
+    assert long_rate(even, 0.08) == pytest.approx(0.01 * 0.08**HORIZON, rel=0.01)
+    assert long_rate({"0.01": 2.5, "0.03": 2.0, "0.09": 2.4}, 1.0) == pytest.approx(0.0319, rel=0.01)
+
+
+def test_rates_that_are_nearly_equally_good_give_nearly_the_same_rate():
+    first = long_rate({"0.003": 7.36, "0.01": 6.77, "0.03": 6.80, "0.09": 6.9}, 1.0)
+    second = long_rate({"0.003": 7.36, "0.01": 6.77, "0.03": 6.76, "0.09": 6.9}, 1.0)
+    assert second == pytest.approx(first, rel=0.3)
+
+
+def test_a_rate_at_the_end_or_beside_one_that_diverged_is_taken_as_it_is():
+    assert long_rate({"0.01": 2.0, "0.03": 2.5}, 1.0) == pytest.approx(0.01)
+    assert long_rate({"0.003": 3.0, "0.01": 2.0, "0.03": None}, 1.0) == pytest.approx(0.01)
+    assert long_rate({"0.01": None}, 1.0) is None
 
 
 def test_the_table_has_the_same_cells_in_every_form():
