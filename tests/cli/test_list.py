@@ -15,7 +15,7 @@ def test_unknown_slot_is_named(nextword):
 
 def test_settings_of_a_model_are_listed_with_the_parts_they_may_name(nextword):
     rows = {row["name"]: row for row in nextword("list", "lstm", "--json").json}
-    assert rows["model.head"]["allowed"] == "softmax, adaptive, softmaxes"
+    assert rows["model.head"]["allowed"] == "softmax, adaptive, softmaxes, sphere"
     assert rows["model.layers"]["description"]
     assert rows["train.optimizer"]["default"] == '"adamw"'
     assert "model.smoothing" in nextword("list", "ngram").out

@@ -39,9 +39,9 @@ def test_a_name_of_the_slot_is_a_plain_string():
     [
         (
             {"head": "sofmax"},
-            "'model.head' is 'sofmax'; did you mean 'softmax'? Allowed: softmax, adaptive, softmaxes",
+            "'model.head' is 'sofmax'; did you mean 'softmax'? Allowed: softmax, adaptive, softmaxes, sphere",
         ),
-        ({"head": "zzzzzz"}, "'model.head' is 'zzzzzz'; allowed: softmax, adaptive, softmaxes"),
+        ({"head": "zzzzzz"}, "'model.head' is 'zzzzzz'; allowed: softmax, adaptive, softmaxes, sphere"),
         (
             {"place": "pree"},
             "'model.place' is 'pree'; did you mean 'pre'? "
