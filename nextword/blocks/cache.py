@@ -46,10 +46,14 @@ def _take_slots(buffer_BNSK: Tensor, rows_B: Tensor, most: int) -> Tensor:
 
 
 class Memory(NamedTuple):
-    """An encoder's output, for cross-attention: a feature for each position, and how many are real."""
+    """An encoder's output, for cross-attention: a feature for each position, and how many are real.
+
+    ``tokens_BS``: what a decoder may copy from each position (`blocks.copying`); None: it copies nothing.
+    """
 
     features_BSD: Tensor
     lengths_B: Tensor
+    tokens_BS: Tensor | None = None
 
 
 class Reading:

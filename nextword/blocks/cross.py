@@ -24,26 +24,30 @@ from nextword.core.errors import ConfigError
 class SourceKeys(NamedTuple):
     """Keys and values of some sources, how many of each are real, and which source each row looks at.
 
-    ``query_BNK`` is the last query of each row: where it looked is computed only on request.
+    ``tokens_US``: what may be copied from each position; no columns where nothing is. ``query_BNK`` is the
+    last query of each row: where it looked is computed only on request.
     """
 
     keys_UNSK: Tensor
     values_UNSK: Tensor
     lengths_U: Tensor
+    tokens_US: Tensor
     rows_B: Tensor
     query_BNK: Tensor
 
     def taken(self, rows_B: Tensor) -> SourceKeys:
         """Take these rows; keys and values are shared with the old state."""
-        (keys, values, lengths), rows = take_sources(self[:3], self.rows_B, rows_B)
+        (keys, values, lengths, tokens), rows = take_sources(self[:4], self.rows_B, rows_B)
         query_BNK = self.query_BNK.index_select(0, rows_B.to(rows.device))
-        return SourceKeys(keys, values, lengths, rows, query_BNK)
+        return SourceKeys(keys, values, lengths, tokens, rows, query_BNK)
 
     def joined(self, states: Sequence[SourceKeys]) -> SourceKeys:
         """Put the rows of several states into one."""
-        kept, rows_B = join_sources([state[:3] for state in states], [s.rows_B for s in states], (2, 2, 0))
-        keys, values, lengths = kept
-        return SourceKeys(keys, values, lengths, rows_B, torch.cat([state.query_BNK for state in states]))
+        rows = [state.rows_B for state in states]
+        kept, rows_B = join_sources([state[:4] for state in states], rows, (2, 2, 0, 1))
+        keys, values, lengths, tokens = kept
+        query_BNK = torch.cat([state.query_BNK for state in states])
+        return SourceKeys(keys, values, lengths, tokens, rows_B, query_BNK)
 
 
 class CrossAttention(Heads):
@@ -77,7 +81,7 @@ class CrossAttention(Heads):
             raise ConfigError(
                 "cross-attention looks at a source, but this model reads none; choose a block without it"
             )
-        features_BSD, lengths_B = source
+        features_BSD, lengths_B, tokens_BS = source
         S, device = features_BSD.shape[1], features_BSD.device
         if bool((lengths_B < S).any()):  # NaN times 0 would still be NaN
             real_BS = torch.arange(S, device=device) < lengths_B[:, None]
@@ -87,16 +91,18 @@ class CrossAttention(Heads):
             kv_BNSK = kv_BNSK.contiguous()  # they are read at every step
         query_BNK = kv_BNSK.new_zeros(batch, self.heads, self.head_size)
         rows_B = torch.arange(batch, device=lengths_B.device)
+        tokens_BS = lengths_B.new_zeros(len(lengths_B), 0) if tokens_BS is None else tokens_BS
         return SourceKeys(
-            kv_BNSK[:, : self.kv_heads], kv_BNSK[:, self.kv_heads :], lengths_B, rows_B, query_BNK
+            kv_BNSK[:, : self.kv_heads], kv_BNSK[:, self.kv_heads :], lengths_B, tokens_BS, rows_B, query_BNK
         )
 
     def forward(
         self, x_BTD: Tensor, state: SourceKeys, reading: Reading, skip: int = 0
     ) -> tuple[Tensor, SourceKeys]:
         """Attend to the source, for all tokens but the first ``skip``."""
-        keys_UNSK, values_UNSK, lengths_U, rows_B, query_BNK = state
+        keys_UNSK, values_UNSK, lengths_U, _, rows_B, query_BNK = state
         q_BNTK = self.split(self.from_x(x_BTD[:, skip:])).transpose(1, 2)
+        reading.shared["queries"] = q_BNTK  # of the last layer that looks at a source: for copying
         sharing = Sharing(rows_B, len(keys_UNSK))
         mixed_UNXK = self.weigh(sharing.group(q_BNTK), keys_UNSK, values_UNSK, _real(lengths_U, keys_UNSK))
         if not torch.is_grad_enabled():
@@ -105,11 +111,15 @@ class CrossAttention(Heads):
 
     def looked(self, state: SourceKeys) -> Tensor:
         """Return ``weights_BNS``: how much the last query of each row looked at each source position."""
-        shared = self.heads // self.kv_heads
-        keys_BNSK = state.keys_UNSK[state.rows_B].repeat_interleave(shared, dim=1)
-        scores_BNS = (keys_BNSK @ state.query_BNK[..., None])[..., 0] * self.scale
-        real_B11S = real_slots(state.lengths_U, keys_BNSK.shape[2], keys_BNSK.device)[state.rows_B]
-        return scores_BNS.masked_fill(~real_B11S[:, 0], -torch.inf).softmax(dim=-1)
+        return self.weights(state.query_BNK[:, :, None], state)[:, :, 0]
+
+    def weights(self, q_BNTK: Tensor, state: SourceKeys) -> Tensor:
+        """Return ``weights_BNTS``: how much each query looks at each source position."""
+        keys_UNSK = state.keys_UNSK.repeat_interleave(self.heads // self.kv_heads, dim=1)
+        sharing = Sharing(state.rows_B, len(keys_UNSK))
+        scores_UNXS = (sharing.group(q_BNTK) @ keys_UNSK.transpose(2, 3)).float() * self.scale
+        real_U11S = real_slots(state.lengths_U, keys_UNSK.shape[2], keys_UNSK.device)
+        return sharing.ungroup(scores_UNXS.masked_fill(~real_U11S, -torch.inf).softmax(dim=-1))
 
 
 def _real(lengths_U: Tensor, keys_UNSK: Tensor) -> Tensor | None:

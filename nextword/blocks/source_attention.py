@@ -74,6 +74,25 @@ class MLPAttention(DotAttention):
         return e_URS
 
 
+class CoverageAttention(MLPAttention):
+    """e(j) = vᵀ tanh(W z + U h(j) + w n(j)): n(j) is how much was looked at j before (See et al. 2017)."""
+
+    def __init__(self, query: int, source: int) -> None:
+        super().__init__(query, source)
+        self.from_seen = nn.Linear(1, query, bias=False)
+
+    def forward(
+        self, z_URH: Tensor, kept: Kept, bias_URS: Tensor, seen_URS: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return ``c_URD`` and ``α_URS``; ``seen_URS`` is n."""
+        assert seen_URS is not None
+        keys_USA, values_USD = kept
+        seen_URSA = self.from_seen(seen_URS[..., None].to(keys_USA.dtype))
+        inner_URSA = torch.tanh(self.from_state(z_URH)[:, :, None] + keys_USA[:, None] + seen_URSA)
+        weights_URS = (self.to_score(inner_URSA)[..., 0].float() + bias_URS).softmax(dim=-1)
+        return torch.bmm(weights_URS.to(values_USD.dtype), values_USD), weights_URS
+
+
 class MultiHeadAttention(DotAttention):
     """q = Q z, k = K h, v = V h in several heads, e = q · k / √K (Vaswani et al. 2017); α is their mean."""
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from nextword.core.contracts import Block, Cached, Tokenizer
+from nextword.core.contracts import END, START, UNKNOWN, Block, Cached, PieceTokenizer, Tokenizer, never_next
 from nextword.core.events import Event, Note, Stage
 from nextword.data.batches.batch import Ints
 from nextword.data.batches.pairs import PairSequences, Sequences
@@ -49,6 +49,22 @@ class PairVocabulary:
     def vocab_size(self) -> int:
         """Return how many different tokens can be written."""
         return self.target.vocab_size
+
+
+def same_tokens(vocabulary: PairVocabulary) -> list[int]:
+    """Return the target's id of each token of the source; -1 where it has none, or is never written."""
+    source, target = vocabulary.source, vocabulary.target
+    found = list(range(source.vocab_size))
+    if not vocabulary.joint:
+        specials = [UNKNOWN, START, END]
+        known = {_content(target, index): index for index in range(len(specials), target.vocab_size)}
+        found = specials + [known.get(_content(source, index), -1) for index in found[len(specials) :]]
+    never = never_next(target.closed)
+    return [-1 if index in never else index for index in found]
+
+
+def _content(tokenizer: Tokenizer, index: int) -> bytes | str:
+    return tokenizer.data(index) if isinstance(tokenizer, PieceTokenizer) else tokenizer.piece(index)
 
 
 def fit_vocabulary(pairs: Sequence[Pair], settings: PairTextSettings) -> PairVocabulary:

@@ -289,7 +289,7 @@ class NeuralLanguageModel:
     def join(self, states: Sequence[NeuralState]) -> NeuralState:
         """Return the rows of several states in one."""
         inner = self.network.join([state.inner for state in states])
-        return NeuralState(inner, torch.cat([state.feature_BD for state in states]))
+        return NeuralState(inner, join_rows([state.feature_BD for state in states]))
 
     @property
     def _head(self) -> Head:

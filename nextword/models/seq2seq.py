@@ -35,6 +35,9 @@ class TranslationTrainSettings(NeuralTrainSettings):
     """How an encoder-decoder learns."""
 
     smoothing: float = Field(0.1, ge=0, lt=1, description="label smoothing: this share goes to all tokens")
+    coverage_weight: float = Field(
+        1.0, ge=0, description="of the loss of looking twice at a position, where model.coverage is on"
+    )
     metric: Literal["nll", "bleu", "chrf"] = Field(
         "nll", description="what decides which weights are best, and when patience ends"
     )
@@ -54,7 +57,11 @@ class Translator(NeuralLanguageModel):
         """Return rows that have read their sources, and START."""
         if source is None:
             raise ConfigError("this model writes what belongs to a source, and none was given; give one")
-        return super().start(batch, Source(*map(self._ids, source)), begin)
+        state = super().start(batch, Source(*map(self._ids, source)), begin)
+        if begin:
+            return state
+        network: Any = self.network
+        return state._replace(feature_BD=network.plain(state.feature_BD, state.inner))
 
     @torch.inference_mode()
     def _looked(self, state: NeuralState) -> Array:

@@ -12,15 +12,17 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import torch
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 from torch import Tensor, nn
 
+from nextword.blocks.cache import Memory
 from nextword.blocks.cells import Cell, CellState
+from nextword.blocks.copying import Copying, without_copies
 from nextword.blocks.dropout import Dropout, mask
 from nextword.blocks.embeddings import make_embedding
 from nextword.blocks.heads import make_head
 from nextword.blocks.recurrent import FastLayer
-from nextword.blocks.source_attention import DotAttention
+from nextword.blocks.source_attention import CoverageAttention, DotAttention
 from nextword.blocks.sources import Sharing, join_sources, take_sources
 from nextword.core.catalog import find
 from nextword.core.contracts import Source, never_next
@@ -28,7 +30,7 @@ from nextword.core.settings import Slot
 from nextword.data.paired import PairVocabulary
 from nextword.models.family import ScaledSettings
 from nextword.models.network import Network
-from nextword.models.source_reader import SourceReader, SourceSettings
+from nextword.models.source_reader import SourceReader, SourceSettings, with_copies
 
 CONTEXTS = ("init", "every-step", "attention")
 
@@ -46,6 +48,9 @@ class RecurrentTranslatorSettings(SourceSettings, ScaledSettings):
         "before", description="before: the previous state asks, c enters the cell; after: the new state asks"
     )
     attention: Slot["attention"] = Field("mlp", description="how positions are scored: slot attention")
+    coverage: bool = Field(
+        False, description="attention sees where it looked before, and looking twice costs; attention mlp"
+    )
     readout: Literal["linear", "mlp"] = Field(
         "mlp", description="from state, context and last token to the distribution"
     )
@@ -63,6 +68,15 @@ class RecurrentTranslatorSettings(SourceSettings, ScaledSettings):
         if not set(parts) <= set(CONTEXTS) or len(set(parts)) != len(parts):
             raise ValueError(f"it must be one or several of {', '.join(CONTEXTS)}, joined by +")
         return "+".join(part for part in CONTEXTS if part in parts)
+
+    @model_validator(mode="after")
+    def _looks(self) -> RecurrentTranslatorSettings:
+        for name in ("copying", "coverage"):
+            if getattr(self, name) and "attention" not in self.knows:
+                raise ValueError(f"'{name}' needs 'attention' in 'context', which is '{self.context}'")
+        if self.coverage and self.attention != "mlp":
+            raise ValueError(f"'coverage' needs 'attention' mlp, and it is '{self.attention}'")
+        return self
 
     @property
     def knows(self) -> frozenset[str]:
@@ -86,33 +100,41 @@ class RNNTranslatorSettings(RecurrentTranslatorSettings):
 
 
 class Sources(NamedTuple):
-    """What the rows know of their sources: keys and values of attention, and each source as one vector."""
+    """What the rows know of their sources: keys and values of attention, and each source as one vector.
+
+    ``tokens_US``: what may be copied from each position; no columns where nothing is.
+    """
 
     keys_USA: Tensor
     values_USD: Tensor
     lengths_U: Tensor
     last_UD: Tensor
+    tokens_US: Tensor
     rows_B: Tensor
 
     def taken(self, rows_B: Tensor) -> Sources:
         """Take these rows; what belongs to a source is shared."""
-        (keys, values, lengths, last), rows = take_sources(self[:4], self.rows_B, rows_B)
-        return Sources(keys, values, lengths, last, rows)
+        kept, rows = take_sources(self[:5], self.rows_B, rows_B)
+        return Sources._make((*kept, rows))
 
     def joined(self, states: Sequence[Sources]) -> Sources:
         """Put the rows of several states into one."""
         rows = [each.rows_B for each in states]
-        kept, rows_B = join_sources([each[:4] for each in states], rows, (1, 1, 0, 0))
-        keys, values, lengths, last = kept
-        return Sources(keys, values, lengths, last, rows_B)
+        kept, rows_B = join_sources([each[:5] for each in states], rows, (1, 1, 0, 0, 1))
+        return Sources._make((*kept, rows_B))
 
 
 class DecoderState(NamedTuple):
-    """The states of the layers, what is fed to the next step, and where the last step looked."""
+    """The states of the layers, what is fed to the next step, and where the last step looked.
+
+    Under coverage also where all steps looked, and how much of it was seen before: Σ min(α(t), n(t)).
+    """
 
     layers: tuple[CellState, ...]
     fed_BX: Tensor  # h̃ of the step before, where attention comes after the cell
     weights_BS: Tensor
+    seen_BS: Tensor  # n; no columns without coverage
+    again_B: Tensor
     sources: Sources
 
 
@@ -139,10 +161,12 @@ class RecurrentTranslator(Network):
             self.reader.embedding = self.embedding
         D = self.reader.width
         self.has_init, self.at_every_step = "init" in knows, "every-step" in knows
+        self.covers = settings.coverage
         self.attends, self.is_after = "attention" in knows, settings.attend == "after"
         seen = 0
         if self.attends:
-            self.attention: DotAttention = find("attention", settings.attention)(H, D)
+            kind = CoverageAttention if settings.coverage else find("attention", settings.attention)
+            self.attention: DotAttention = kind(H, D)
             seen = self.attention.width
         fed = (H if self.is_after else seen) if self.attends else 0
         inputs = E + fed + (D if self.at_every_step else 0)
@@ -159,29 +183,37 @@ class RecurrentTranslator(Network):
         if self.attends and self.is_after:
             self.combine = nn.Linear(seen + inputs, H)
             inputs, seen = H, 0
-        self.readout = _readout(settings.readout, inputs + seen + (D if self.at_every_step else 0) + E, H, E)
+        inputs += seen + (D if self.at_every_step else 0) + E
+        self.readout = _readout(settings.readout, inputs, H, E)
         self.share = settings.dropout
         self.drop = Dropout(settings.dropout)
         self.head = make_head(
             settings.head, E, target.vocab_size, never_next(target.closed),
             self.embedding if settings.tied else None, options=settings.option_groups(),
         )  # fmt: skip
+        self.copying: Copying | None = None
+        if settings.copying:
+            self.copying, self.head = with_copies(self.head, E, inputs, vocabulary)
 
     def start(self, batch: int, source: Any = None) -> DecoderState:
         """Read the source: it becomes the first state, keys and values, or both."""
         assert isinstance(source, Source), "a translator is started with a source"
-        memory = self.reader(source)
-        h_BSD, lengths_B = memory
+        memory = cast(Memory, self.reader.copied(self.reader(source), source, self.copying))
+        h_BSD, lengths_B, tokens_BS = memory
         S, device = h_BSD.shape[1], h_BSD.device
         real_BS = torch.arange(S, device=device) < lengths_B[:, None]
         h_BSD = h_BSD.masked_fill(~real_BS[..., None], 0.0)
         last_BD = self.reader.last(memory).float()
         keys, values = self.attention.prepare(h_BSD) if self.attends else (h_BSD[:, :, :0], h_BSD[:, :, :0])
-        sources = Sources(keys, values, lengths_B, last_BD, torch.arange(batch, device=device))
+        tokens_BS = lengths_B.new_zeros(batch, 0) if tokens_BS is None else tokens_BS
+        rows_B = torch.arange(batch, device=device)
+        sources = Sources(keys, values, lengths_B, last_BD, tokens_BS, rows_B)
         fed = self.hidden if self.attends and self.is_after else 0
-        return DecoderState(
-            self._first_states(last_BD), last_BD.new_zeros(batch, fed), last_BD.new_zeros(batch, S), sources
+        fed_BX, weights_BS, seen_BS, again_B1 = (
+            last_BD.new_zeros(batch, size) for size in (fed, S, S if self.covers else 0, 1)
         )
+        first = self._first_states(last_BD)
+        return DecoderState(first, fed_BX, weights_BS, seen_BS, again_B1[:, 0], sources)
 
     def _first_states(self, last_BD: Tensor) -> tuple[CellState, ...]:
         """Return h(0) = tanh(W c) of every layer, or 0."""
@@ -200,21 +232,33 @@ class RecurrentTranslator(Network):
     ) -> tuple[Tensor, DecoderState]:
         """Run the forward pass: step by step with attention, else all positions at once."""
         if ids_BT.shape[1] == 0:
-            return torch.zeros(*ids_BT.shape, self.width, dtype=self.dtype, device=self.device), state
+            none_BTD = torch.zeros(*ids_BT.shape, self.width, dtype=self.dtype, device=self.device)
+            return self.plain(none_BTD, state), state
         x_TBE: Tensor = self.drop(self.embedding(ids_BT.T) * self.scale_words)
         given_TBX = x_TBE
         if self.at_every_step:
             last_BD = state.sources.last_UD[state.sources.rows_B]
             given_TBX = torch.cat([x_TBE, last_BD.expand(len(x_TBE), -1, -1)], dim=-1)
         run = self._step_by_step if self.attends else self._at_once
-        out_TBX, state = run(given_TBX, state, lengths_B)
-        parts = [out_TBX, *([given_TBX] if self.at_every_step else [x_TBE])]
-        features_TBE = self.readout(self.drop(torch.cat(parts, dim=-1))) * self.scale_features
-        return features_TBE.transpose(0, 1), state
+        out_TBX, weights_TBS, state = run(given_TBX, state, lengths_B)
+        parts_TBX = torch.cat([out_TBX, given_TBX if self.at_every_step else x_TBE], dim=-1)
+        features_TBE = self.readout(self.drop(parts_TBX)) * self.scale_features
+        features_BTE = features_TBE.transpose(0, 1)
+        if self.copying is None:
+            return features_BTE, state
+        parts_BTX, weights_BTS = parts_TBX.transpose(0, 1), weights_TBS.transpose(0, 1)
+        sources = state.sources
+        return self.copying(features_BTE, parts_BTX, weights_BTS, sources.tokens_US[sources.rows_B]), state
+
+    def plain(self, features_BTD: Tensor, state: DecoderState) -> Tensor:
+        """Return features that copy nothing, as wide as those of this state."""
+        if self.copying is None:
+            return features_BTD
+        return without_copies(features_BTD, state.sources.tokens_US.shape[1])
 
     def _at_once(
         self, x_TBX: Tensor, state: DecoderState, lengths_B: Tensor | None
-    ) -> tuple[Tensor, DecoderState]:
+    ) -> tuple[Tensor, Tensor, DecoderState]:
         """Run layer by layer: without attention a step does not depend on what the step before looked at."""
         after = []
         for number, (layer, join, before) in enumerate(
@@ -224,40 +268,41 @@ class RecurrentTranslator(Network):
             h_TBH, now = cast(FastLayer, layer).read(x_TBX, before, lengths_B)
             x_TBX = join(x_TBX, h_TBH)
             after.append(now)
-        return x_TBX, state._replace(layers=tuple(after))
+        return x_TBX, x_TBX[..., :0], state._replace(layers=tuple(after))
 
     def _step_by_step(
         self, x_TBX: Tensor, state: DecoderState, lengths_B: Tensor | None
-    ) -> tuple[Tensor, DecoderState]:
+    ) -> tuple[Tensor, Tensor, DecoderState]:
         """Attend at every step; rows that have ended keep their state."""
         looking = _Looking(self.attention, state.sources)
         masks = self._masks(x_TBX)
-        found = []
+        found, weights = [], []
         for t, x_BX in enumerate(x_TBX.unbind(0)):
             step = self._after if self.is_after else self._before
             out_BX, now = step(x_BX, state, looking, masks)
             if lengths_B is not None:
                 now = _kept(now, state, t < lengths_B)
             found.append(out_BX)
+            weights.append(now.weights_BS)
             state = now
-        return torch.stack(found), state
+        return torch.stack(found), torch.stack(weights) if self.copying else x_TBX[..., :0], state
 
     def _before(
         self, x_BX: Tensor, state: DecoderState, looking: _Looking, masks: Sequence[Tensor]
     ) -> tuple[Tensor, DecoderState]:
         """Compute α(t) from z(t-1), then z(t) = f(z(t-1), y(t-1), c(t)) (RNNsearch)."""
-        c_BD, weights_BS = looking.at(state.layers[-1][0])
+        c_BD, weights_BS = looking.at(state.layers[-1][0], state.seen_BS)
         h_BX, layers = self._cells(torch.cat([x_BX, c_BD], dim=-1), state.layers, masks)
-        return torch.cat([h_BX, c_BD], dim=-1), state._replace(layers=layers, weights_BS=weights_BS)
+        return torch.cat([h_BX, c_BD], dim=-1), _looked(state, weights_BS)._replace(layers=layers)
 
     def _after(
         self, x_BX: Tensor, state: DecoderState, looking: _Looking, masks: Sequence[Tensor]
     ) -> tuple[Tensor, DecoderState]:
         """Compute z(t) = f(z(t-1), [y(t-1); h̃(t-1)]), then α(t) from z(t), h̃(t) = tanh(W [c(t); z(t)])."""
         h_BX, layers = self._cells(torch.cat([x_BX, state.fed_BX], dim=-1), state.layers, masks)
-        c_BD, weights_BS = looking.at(layers[-1][0])
+        c_BD, weights_BS = looking.at(layers[-1][0], state.seen_BS)
         fed_BH = torch.tanh(self.combine(torch.cat([c_BD, h_BX], dim=-1))).float()
-        return fed_BH, state._replace(layers=layers, fed_BX=fed_BH, weights_BS=weights_BS)
+        return fed_BH, _looked(state, weights_BS)._replace(layers=layers, fed_BX=fed_BH)
 
     def _cells(
         self, x_BX: Tensor, states: Sequence[CellState], masks: Sequence[Tensor]
@@ -307,10 +352,11 @@ class _Looking:
         if (empty_U := sources.lengths_U == 0).any():
             self.bias_U1S[empty_U] = 0.0  # a softmax over nothing is NaN
 
-    def at(self, z_BH: Tensor) -> tuple[Tensor, Tensor]:
-        """Return ``c_BD`` and ``weights_BS``."""
+    def at(self, z_BH: Tensor, seen_BS: Tensor) -> tuple[Tensor, Tensor]:
+        """Return ``c_BD`` and ``weights_BS``; ``seen_BS`` has columns under coverage only."""
         z_URH = self.sharing.group(z_BH[:, None, None])[:, 0]
-        c_URD, weights_URS = self.attention(z_URH, self.kept, self.bias_U1S)
+        seen = [self.sharing.group(seen_BS[:, None, None])[:, 0]] if seen_BS.shape[1] else []
+        c_URD, weights_URS = self.attention(z_URH, self.kept, self.bias_U1S, *seen)
         c_BD, weights_BS = (self.sharing.ungroup(part[:, None])[:, 0, 0] for part in (c_URD, weights_URS))
         return c_BD, weights_BS
 
@@ -322,6 +368,14 @@ def _readout(name: str, inputs: int, hidden: int, outputs: int) -> nn.Module:
     return nn.Sequential(nn.Linear(inputs, hidden), nn.Tanh(), nn.Linear(hidden, outputs))
 
 
+def _looked(state: DecoderState, weights_BS: Tensor) -> DecoderState:
+    """Return the state after it has looked; under coverage it remembers where."""
+    if not state.seen_BS.shape[1]:
+        return state._replace(weights_BS=weights_BS)
+    again_B = state.again_B + torch.minimum(weights_BS, state.seen_BS).sum(dim=-1)
+    return state._replace(weights_BS=weights_BS, seen_BS=state.seen_BS + weights_BS, again_B=again_B)
+
+
 def _kept(now: DecoderState, before: DecoderState, goes_on_B: Tensor) -> DecoderState:
     """Return the new state in the rows that go on."""
     goes_on_B1 = goes_on_B[:, None]
@@ -329,8 +383,8 @@ def _kept(now: DecoderState, before: DecoderState, goes_on_B: Tensor) -> Decoder
         tuple(torch.where(goes_on_B1, new, old) for new, old in zip(one, other, strict=True))
         for one, other in zip(now.layers, before.layers, strict=True)
     )
-    fed_BX, weights_BS = (
-        torch.where(goes_on_B1, new, old)
-        for new, old in ((now.fed_BX, before.fed_BX), (now.weights_BS, before.weights_BS))
+    fed_BX, weights_BS, seen_BS = (
+        torch.where(goes_on_B1, new, old) for new, old in zip(now[1:4], before[1:4], strict=True)
     )
-    return DecoderState(layers, fed_BX, weights_BS, now.sources)
+    again_B = torch.where(goes_on_B, now.again_B, before.again_B)
+    return DecoderState(layers, fed_BX, weights_BS, seen_BS, again_B, now.sources)

@@ -14,18 +14,20 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from nextword.blocks.block import Chain
-from nextword.blocks.cache import Memory
+from nextword.blocks.cache import Memory, Reading
+from nextword.blocks.copying import Copying, without_copies
+from nextword.blocks.cross import CrossAttention, SourceKeys
 from nextword.blocks.embeddings import Embedding
 from nextword.blocks.link import Last
 from nextword.core.catalog import find
-from nextword.core.contracts import Source
+from nextword.core.contracts import Source, State
 from nextword.core.errors import ConfigError, DataError
 from nextword.core.settings import Slot
 from nextword.data.paired import PairVocabulary
 from nextword.models.build import shape_of
 from nextword.models.encoders.transformer import TransformerEncoder
 from nextword.models.reread import Plan
-from nextword.models.source_reader import SourceReader, SourceSettings
+from nextword.models.source_reader import SourceReader, SourceSettings, with_copies
 from nextword.models.transformer import TransformerNetwork, TransformerSettings, WindowState, first_state
 
 EMBEDDING = 0.02  # standard deviation of new vectors: a token does not predict itself, though both are tied
@@ -54,7 +56,7 @@ class TransformerTranslatorSettings(SourceSettings, TransformerSettings):
 class TransformerTranslator(TransformerNetwork):
     """A Transformer whose layers attend to what an encoder made of the source."""
 
-    attends = True
+    attends, covers = True, False
 
     def __init__(self, settings: TransformerTranslatorSettings, vocabulary: PairVocabulary) -> None:
         reader = SourceReader(settings, "transformer", settings.hidden, vocabulary)
@@ -71,6 +73,18 @@ class TransformerTranslator(TransformerNetwork):
         self.attends = int(reader.encoder.lengths(torch.tensor([8]))) == 8
         if settings.link != "last":
             self.reader.link = self._linked(settings, shape.dropout)
+        self.copying: Copying | None = None
+        if settings.copying:
+            self._check_copying(settings)
+            self.copying, self.head = with_copies(self.head, shape.width, shape.width, vocabulary)
+
+    def _check_copying(self, settings: TransformerTranslatorSettings) -> None:
+        """Refuse to copy from a source whose tokens have no features of their own."""
+        if not self.attends:
+            raise ConfigError(
+                "'model.copying' is true, which copies single tokens of the source, but 'model.encoder_stack' "
+                f"is '{settings.encoder_stack}', which shortens it; leave one of them out"
+            )
 
     def _linked(self, settings: TransformerTranslatorSettings, dropout: float) -> Last:
         """Return what mixes the encoder's layers for the decoder's."""
@@ -93,7 +107,7 @@ class TransformerTranslator(TransformerNetwork):
     def start(self, batch: int, source: Any = None) -> WindowState:
         """Read the source; the windows are empty."""
         assert isinstance(source, Source), "a translator is started with a source"
-        return self.after(self.reader.linked(source), batch)
+        return self.after(self.reader.copied(self.reader.linked(source), source, self.copying), batch)
 
     def after(self, memory: Memory | list[Memory], batch: int) -> WindowState:
         """Return rows that have read nothing but their sources."""
@@ -103,15 +117,50 @@ class TransformerTranslator(TransformerNetwork):
 
     def looked(self, state: WindowState) -> Tensor:
         """Return ``weights_BS`` of the last token: the mean of all heads of the last layer but one."""
-        looking = [
-            (layer, own)
-            for layer, own in zip(self.stack.applied(), state.layers, strict=True)
-            if isinstance(layer, Chain) and "X" in layer.order
-        ]
-        layer, own = looking[max(0, len(looking) - 2)]
-        place = layer.order.replace("F", "").index("X")  # feed-forward parts have no state
-        weights_BNS: Tensor = cast(Any, layer).cross.looked(own[place])
-        return weights_BNS.mean(dim=1)
+        looking = self._looking(state.layers)
+        cross, own = looking[max(0, len(looking) - 2)]
+        return cross.looked(own).mean(dim=1)
+
+    def _looking(self, layers: tuple[State, ...]) -> list[tuple[CrossAttention, SourceKeys]]:
+        """Return the attention to the source of each layer that has one, and its state."""
+        found = []
+        for layer, own in zip(self.stack.applied(), layers, strict=True):
+            if isinstance(layer, Chain) and "X" in layer.order:
+                place = layer.order.replace("F", "").index("X")  # feed-forward parts have no state
+                found.append((cast(Any, layer).cross, own[place]))
+        return found
+
+    def _run(
+        self, ids_BT: Tensor, layers: tuple[State, ...], reading: Reading, skip: int
+    ) -> tuple[Tensor, tuple[State, ...]]:
+        """Run the stack; what is copied is where the last layer looks, as the mean of its heads."""
+        features_BTD, layers = super()._run(ids_BT, layers, reading, skip)
+        if self.copying is None:
+            return features_BTD, layers
+        cross, own = self._looking(layers)[-1]
+        weights_BTS = cross.weights(reading.shared["queries"], own).mean(dim=1)
+        return self.copying(features_BTD, features_BTD, weights_BTS, own.tokens_US[own.rows_B]), layers
+
+    def _pass(
+        self,
+        ids_BT: Tensor,
+        state: WindowState,
+        before: list[int],
+        lengths: list[int],
+        skip: int = 0,
+        ahead: list[int] | None = None,
+    ) -> tuple[Tensor, WindowState]:
+        """Run one pass; features are as wide where no row has a token."""
+        features_BTX, after = super()._pass(ids_BT, state, before, lengths, skip, ahead)
+        if self.copying is not None and features_BTX.shape[-1] == self.width:
+            features_BTX = self.plain(features_BTX, state)
+        return features_BTX, after
+
+    def plain(self, features_BTD: Tensor, state: WindowState) -> Tensor:
+        """Return features that copy nothing, as wide as those of this state."""
+        if self.copying is None:
+            return features_BTD
+        return without_copies(features_BTD, self._looking(state.layers)[-1][1].tokens_US.shape[1])
 
     def _roll(
         self, ids_BT: Tensor, state: WindowState, before: list[int], plan: Plan

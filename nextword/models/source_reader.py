@@ -11,13 +11,14 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from nextword.blocks.cache import Memory
+from nextword.blocks.copying import CopyHead, Copying
 from nextword.blocks.embeddings import make_embedding
 from nextword.blocks.link import Last
 from nextword.core.catalog import find
-from nextword.core.contracts import Source
+from nextword.core.contracts import Source, never_next
 from nextword.core.errors import ConfigError
 from nextword.core.settings import Choice, Settings, Slot
-from nextword.data.paired import PairVocabulary
+from nextword.data.paired import PairVocabulary, same_tokens
 from nextword.models.encoders.encoder import Encoder, EncoderSettings, make_encoder
 from nextword.models.encoders.transformer import TransformerEncoder
 
@@ -34,6 +35,7 @@ class SourceSettings(Settings):
     share_inputs: Literal["auto", "yes", "no"] = Field(
         "auto", description="source and target have the same vectors; auto: a joint vocabulary, and tied"
     )
+    copying: bool = Field(False, description="copy tokens of the source, too: the pointer-generator")
 
 
 class SourceReader(nn.Module):
@@ -74,6 +76,17 @@ class SourceReader(nn.Module):
         x_BSE: Tensor = self.embedding(source.ids_BS) * self.scale
         return x_BSE
 
+    def copied(
+        self, memory: Memory | list[Memory], source: Source, copying: Copying | None
+    ) -> Memory | list[Memory]:
+        """Say of a source that was read what may be copied from each position."""
+        if copying is None:
+            return memory
+        tokens_BS = copying.tokens(*source)
+        if isinstance(memory, list):
+            return [each._replace(tokens_BS=tokens_BS) for each in memory]
+        return memory._replace(tokens_BS=tokens_BS)
+
     def last(self, memory: Memory) -> Tensor:
         """Return ``last_BD``, the source as one vector: the bottleneck [PENN "The bottleneck problem"]."""
         return self.encoder.last(memory.features_BSD, memory.lengths_B)
@@ -89,6 +102,15 @@ def _is_shared(settings: Any, vocabulary: PairVocabulary) -> bool:
     if settings.share_inputs == "auto":
         return bool(vocabulary.joint and settings.tied)
     return bool(settings.share_inputs == "yes")
+
+
+def with_copies(
+    head: nn.Module, width: int, inputs: int, vocabulary: PairVocabulary
+) -> tuple[Copying, CopyHead]:
+    """Return what copies from a source, and the head of a network that does; ``inputs`` open the gate."""
+    target = vocabulary.target
+    copying = Copying(inputs, same_tokens(vocabulary))
+    return copying, CopyHead(head, width, target.vocab_size, never_next(target.closed))
 
 
 def encoder_settings(settings: Any, name: str) -> EncoderSettings:

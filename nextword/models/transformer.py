@@ -246,9 +246,7 @@ class TransformerNetwork(Network):
         ids_BT = ids_BT[:, :longest]
         is_newest = _may_write(state)
         reading = Reading(before, lengths, longest, self.window, self.device, is_newest, ahead)
-        features_BTD, layers = self.stack(self._embed(ids_BT, reading), state.layers, reading, skip)
-        if self.output_scale != 1.0:
-            features_BTD = features_BTD * self.output_scale
+        features_BTD, layers = self._run(ids_BT, state.layers, reading, skip)
         if longest < T:
             features_BTD = nn.functional.pad(features_BTD, (0, 0, 0, T - longest))
         ids_BS = state.ids_BS
@@ -259,6 +257,13 @@ class TransformerNetwork(Network):
             return features_BTD, first_state(ids_BS, count_B, layers)
         state.newest.add_(1)
         return features_BTD, WindowState(ids_BS, count_B, layers, state.newest.clone(), state.newest)
+
+    def _run(
+        self, ids_BT: Tensor, layers: tuple[State, ...], reading: Reading, skip: int
+    ) -> tuple[Tensor, tuple[State, ...]]:
+        """Return the features of all tokens but the first ``skip``, and what the layers remember."""
+        features_BTD, layers = self.stack(self._embed(ids_BT, reading), layers, reading, skip)
+        return features_BTD if self.output_scale == 1.0 else features_BTD * self.output_scale, layers
 
     def _embed(self, ids_BT: Tensor, reading: Reading) -> Tensor:
         """Return the vectors of the tokens; 0 where there is none, whatever stands there."""

@@ -113,8 +113,9 @@ class Translation(Task):
         }  # fmt: skip
 
     def idle(self, family: Family) -> Collection[str]:
-        """Return settings that only language models use."""
-        return {"train.length", "train.batches", "train.bptt", "model.carry", "model.overlap"}
+        """Return settings that only language models use, and a weight that only attention mlp has."""
+        never = {"train.length", "train.batches", "train.bptt", "model.carry", "model.overlap"}
+        return never if "coverage" in family.Settings.model_fields else never | {"train.coverage_weight"}
 
     def choose(self, keys: Iterable[str], minutes: float | None) -> Choice:
         """Choose the Transformer."""
@@ -210,6 +211,12 @@ class Translation(Task):
         """Return -log p(target | source)."""
         from nextword.tasks.translators import TranslationLoss
 
+        train: Any = settings.train
+        if getattr(settings.model, "coverage", False) and train.reads.kind != "teacher":
+            raise ConfigError(
+                f"'train.forcing' is '{train.forcing}', and model.coverage learns from true targets only; "
+                "use teacher, or leave model.coverage out"
+            )
         return TranslationLoss(cast(Any, settings.train))
 
     def held_out(self, settings: RunSettings, prepared: PreparedPairs) -> Any:

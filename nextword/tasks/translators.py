@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -38,6 +39,8 @@ from nextword.tasks.translation import forced_scores, translate
 if TYPE_CHECKING:
     from nextword.runs.saved import Trained
 
+_INSIDE = re.compile(r"^head\.")  # a head that also copies holds the head over the vocabulary
+_ADDED = re.compile(r"^copying\.|\.from_seen\.")  # weights that may be added to those of an earlier run
 _WRITTEN = 256  # held-out texts that are translated while a network learns
 
 
@@ -92,8 +95,13 @@ class TranslationLoss:
         products = precision.products_in(precision.dtype_of(self.settings.precision), device)
         with products(), losses.collecting() as found:
             state = network.start(len(inputs_BT), Source(source_BS, lengths_B))
-            features_BTD, _ = self._reader(network).read(network, inputs_BT, None, state)
             is_counted_BT = targets_BT != NOT_COUNTED
+            if network.covers:  # looking from behind the end of a row costs nothing
+                features_BTD, after = network.read(inputs_BT, state, is_counted_BT.sum(dim=1))
+                again, weight = after.again_B.sum(), self.settings.coverage_weight
+                losses.add("coverage", weight, lambda: again / max(1, piece.tokens))
+            else:
+                features_BTD, _ = self._reader(network).read(network, inputs_BT, None, state)
             features_ND, targets_N = features_BTD[is_counted_BT], targets_BT[is_counted_BT]
             normalizers = partial(square_normalizers, network.head, features_ND)
             losses.add("z", self.settings.z_loss, lambda: normalizers() / max(1, len(targets_N)))
@@ -229,6 +237,8 @@ def start_from_run(
     ours = prepared.vocabulary
     after = network.state_dict()
     before = _placed(old) if is_language_model else old.state_dict()
+    if network.copying is not None and getattr(old, "copying", None) is None:
+        before = {_INSIDE.sub("head.head.", key): tensor for key, tensor in before.items()}
     theirs = start.vocabulary if is_language_model else start.vocabulary.target
     if theirs.vocab_size != ours.target.vocab_size:
         raise ConfigError(
@@ -241,7 +251,8 @@ def start_from_run(
     copied = {
         key: tensor for key, tensor in before.items() if key in after and tensor.shape == after[key].shape
     }
-    missing = [key for key in (after if not is_language_model else before) if key not in copied]
+    needed = before if is_language_model else [key for key in after if not _ADDED.search(key)]
+    missing = [key for key in needed if key not in copied]
     if missing:
         raise ConfigError(
             f"--from {place} does not fit: '{missing[0]}' has another size here, or is missing; leave the "

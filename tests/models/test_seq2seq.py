@@ -5,15 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from tiny_translators import IDS, LENGTHS, model, source
 
 from nextword.blocks.cache import Memory
 from nextword.core import catalog
-from nextword.core.contracts import Aligner, Block, LanguageModel, Source
+from nextword.core.contracts import Aligner, LanguageModel, Source
 from nextword.core.errors import ConfigError
-from nextword.data.paired import PairVocabulary
-from nextword.models.seq2seq import Translator
-from nextword.text.settings import TextSettings
-from nextword.text.tokenizers import fit_tokenizer
 
 torch.set_num_threads(1)
 CLOSE = {"atol": 1e-5, "rtol": 1e-4}
@@ -31,36 +28,14 @@ KINDS = [
     ("transformer", {"encoder_stack": "funnel", "position": "none"}),
     ("transformer", {"encoder_stack": "shared", "tied": False, "share_inputs": "yes"}),
     ("transformer", {"ffn": "experts", "stack": "shared", "encoder_stack": "plain"}),
+    ("lstm", {"copying": True}),
+    ("gru", {"copying": True, "coverage": True}),
+    ("gru", {"coverage": True, "attend": "after"}),
+    ("lstm", {"copying": True, "attend": "after", "attention": "multihead", "head": "adaptive"}),
+    ("transformer", {"copying": True}),
+    ("transformer", {"copying": True, "heads": 2, "kv_heads": 1, "encoder": "lstm"}),
 ]  # fmt: skip
 every_kind = pytest.mark.parametrize(("name", "given"), KINDS, ids=[f"{name} {how}" for name, how in KINDS])
-
-
-def vocabulary(joint: bool = True) -> PairVocabulary:
-    made = [
-        fit_tokenizer(
-            "characters", [Block(text, True)], TextSettings(tokenizer="characters"), "document"
-        )
-        for text in (b"abcdefghijklm", b"abcdefghijklmnopq")
-    ]
-    return PairVocabulary(made[0] if not joint else made[1], made[1])
-
-
-def model(name: str, given: dict, joint: bool = True) -> Translator:
-    family, words = catalog.find("translator", name), vocabulary(joint)
-    torch.manual_seed(3)
-    network = family.build(family.Settings(**({"hidden": 32, "layers": 2} | given)), words)
-    with torch.no_grad():
-        for weight in network.parameters():
-            weight += 0.1 * torch.randn_like(weight)
-    return Translator(network, words)
-
-
-def source(lengths: list[int], seed: int = 0) -> Source:
-    ids_BS = np.random.default_rng(seed).integers(3, 15, (len(lengths), max(lengths)))
-    return Source(ids_BS, np.array(lengths))
-
-
-IDS, LENGTHS = np.random.default_rng(1).integers(3, 15, (3, 5)), np.array([5, 3, 0])
 
 
 @every_kind

@@ -167,3 +167,35 @@ def test_training_starts_from_a_translation_model_or_a_language_model(files):
     new = run.model.network.state_dict()
     assert all((new[key] - old[key]).abs().max() < 1e-6 for key in old)
     assert any(".cross." in key for key in new)
+
+
+def test_a_run_that_copies_is_trained_saved_and_used(files):
+    run = train(files, "gru", 12, "copies", model__copying=True, model__coverage=True, train__log_every=4)
+    steps = [json.loads(line) for line in Path("copies/metrics.jsonl").read_text().split("\n") if line]
+    assert all(step["loss_coverage"] > 0 for step in steps if "loss" in step)
+    texts = ["the red dog sees the blue cat", "the zebra"]
+    again = nextword.load("copies")
+    assert [each.text for each in again.predict(texts)] == [each.text for each in run.predict(texts)]
+    assert again.evaluate("test.tsv").perplexity == pytest.approx(run.evaluate("test.tsv").perplexity, 1e-4)
+
+
+@pytest.mark.parametrize("model", ["gru", "transformer"])
+def test_copying_may_be_added_to_an_earlier_run(files, model):
+    train(files, model, 4, "plain")
+    sets = SMALL | {"train.steps": 1, "train.rate": 1e-9}
+    sets = {key: value for key, value in sets.items() if not key.startswith(("model.", "text."))}
+    sets["model.copying"] = True
+    if model == "gru":
+        sets["model.coverage"] = True
+    run = nextword.train(files, task="translate", source="plain", set=sets)
+    old, new = nextword.load("plain").model.network.state_dict(), run.model.network.state_dict()
+    for key, tensor in old.items():
+        same = new[f"head.{key}" if key.startswith("head.") else key]
+        assert (same - tensor).abs().max() < 1e-6, key
+
+
+def test_coverage_learns_from_true_targets_only(files):
+    with pytest.raises(ConfigError, match=r"'train\.forcing' is 'free'.*use teacher"):
+        train(files, "gru", 2, model__coverage=True, train__forcing="free")
+    with pytest.raises(ConfigError, match="coverage_weight"):
+        train(files, "transformer", 2, train__coverage_weight=0.5)
