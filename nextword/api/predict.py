@@ -10,14 +10,15 @@ from dataclasses import replace
 from typing import Any, Literal, cast
 
 from nextword.api.arguments import checked
-from nextword.api.beside import ALONE, Beside, changed, draft_of, names_in
+from nextword.api.beside import ALONE, Beside, changed, draft_of, names_in, shown
 from nextword.api.opened import Name, Opened, opened
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
 from nextword.core.task import DEFAULT_OPTIONS, FilePredictor, Prediction, PredictOptions, Predictor
 from nextword.data.lines import read_lines
 from nextword.decode.settings import DecodeSettings
-from nextword.tasks.translation import DECODING
+from nextword.decode.speculate import Draft
+from nextword.tasks.translation import DECODING, SENTENCES
 
 JSON = "jsonl"
 _log = logging.getLogger("nextword")
@@ -39,6 +40,7 @@ def predict(
     top_p: float | None = None,
     seed: int | None = None,
     alignment: bool = False,
+    split: str = "",
     beside: Name | Sequence[Name] | None = None,
     draft: Name | None = None,
     precision: Literal["fp32", "int8"] = "fp32",
@@ -48,8 +50,9 @@ def predict(
 
     ``format`` is what the ``text`` of a prediction is written in; ``pretokenized``: words are what white
     space separates. A translation model takes the settings of `generate`, as in ``decode="greedy"`` or
-    ``n_best=3``, also in ``set``; ``alignment`` adds where in the source each token looked. ``beside``,
-    ``draft`` and ``precision`` are those of `generate`.
+    ``n_best=3``, also in ``set``; ``alignment`` adds where in the source each token looked, and
+    ``split="sentences"`` translates each sentence of an input alone. ``beside``, ``draft`` and ``precision``
+    are those of `generate`.
 
     >>> nextword.predict("runs/tiny", ["the cat sat"])
     Traceback (most recent call last):
@@ -62,7 +65,8 @@ def predict(
     }  # fmt: skip
     chosen = decoding_of({**{k: value for k, value in decoding.items() if value is not None}, **(set or {})})
     asked = Beside(names_in(beside), draft, precision)
-    return list(predicting(run, given, PredictOptions(format, pretokenized, chosen, alignment), asked))
+    options = PredictOptions(format, pretokenized, chosen, alignment, split=split)
+    return list(predicting(run, given, options, asked))
 
 
 def decoding_of(
@@ -122,6 +126,9 @@ def predictor_of(run: Opened, options: PredictOptions) -> Predictor:
             f"'{run.place}' is a {task.noun}, which writes no text of its own; leave out what says how text "
             "is written, such as --decode"
         )
+    if options.split not in ("", SENTENCES) or (options.split and not task.writes):
+        said = f"only '{SENTENCES}' is known" if task.writes else f"a {task.noun} reads inputs as they are"
+        raise ConfigError(f"'--split' is '{options.split}', and {said}; leave it out")
     if options.pretokenized and not task.splits_words:
         raise ConfigError(
             f"'--pretokenized' is for runs that split text into words, and '{run.place}' is a {task.noun}, "
@@ -138,9 +145,18 @@ def written(
     named = os.fspath(file)
     if isinstance(predictor, FilePredictor):
         found = predictor.predict_file(named)
-        return _as_json(found) if options.format == JSON else predictor.write(found)
-    found = predictor.predict(read_lines(named))
-    return _as_json(found) if options.format == JSON else (f"{each.text}\n" for each in found)
+        pieces = _as_json(found) if options.format == JSON else predictor.write(found)
+    else:
+        found = predictor.predict(read_lines(named))
+        pieces = _as_json(found) if options.format == JSON else (f"{each.text}\n" for each in found)
+    return _reported(pieces, getattr(getattr(predictor, "options", None), "draft", None))
+
+
+def _reported(pieces: Iterator[str], draft: Draft | None) -> Iterator[str]:
+    """Yield the pieces, then say how well a draft served."""
+    yield from pieces
+    if draft is not None:
+        _log.warning(shown(draft))
 
 
 def _as_json(found: Iterable[Prediction]) -> Iterator[str]:

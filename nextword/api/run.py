@@ -104,6 +104,7 @@ class Run(Opened):
         top_p: float | None = None,
         seed: int | None = None,
         alignment: bool = False,
+        split: str = "",
         beside: Name | Sequence[Name] | None = None,
         draft: Name | None = None,
         precision: Literal["fp32", "int8"] = "fp32",
@@ -120,7 +121,8 @@ class Run(Opened):
         return predicting.predict(
             self, inputs, format=format, pretokenized=pretokenized, decode=decode, beam_size=beam_size,
             n_best=n_best, max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p,
-            seed=seed, alignment=alignment, beside=beside, draft=draft, precision=precision, set=set,
+            seed=seed, alignment=alignment, split=split, beside=beside, draft=draft, precision=precision,
+            set=set,
         )  # fmt: skip
 
     @checked

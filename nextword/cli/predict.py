@@ -52,6 +52,9 @@ def predict(
     alignment: Annotated[
         bool, typer.Option("--alignment", help="With --json: where in the source each token looked.")
     ] = False,
+    split: Annotated[
+        str, typer.Option(metavar="WHAT", help="sentences: translate each sentence of a line alone.")
+    ] = "",
     beside: With = None,
     draft: DraftRun = None,
     precision: PrecisionName = "fp32",
@@ -76,7 +79,9 @@ def predict(
     }  # fmt: skip
     given = {name: value for name, value in asked.items() if value is not None}
     chosen = predicting.decoding_of(given, sets or ())
-    options = PredictOptions(predicting.JSON if json else format, pretokenized, chosen, alignment)
+    options = PredictOptions(
+        predicting.JSON if json else format, pretokenized, chosen, alignment, split=split
+    )
     pieces = predicting.written(run, file, options, Beside(tuple(beside or ()), draft, precision))
     output.stream((piece.encode("utf-8", "backslashreplace") for piece in pieces), out)
     if out is not None:

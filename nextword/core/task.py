@@ -112,6 +112,7 @@ class PredictOptions:
     decode: DecodeSettings | None = None  # how text is written; None: as the task does
     alignment: bool = False  # also where in the source each token looked
     draft: Any = None  # a `decode.speculate.Draft` that makes greedy and sample faster
+    split: str = ""  # "sentences": each sentence of an input is translated alone
 
 
 DEFAULT_OPTIONS = PredictOptions()

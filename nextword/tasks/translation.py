@@ -24,10 +24,13 @@ from nextword.decode.settings import DecodeSettings
 from nextword.decode.speculate import Draft
 from nextword.evaluation.lines.scores import LN10, LineScore, TokenScore
 from nextword.models.distributions import as_numpy
+from nextword.text.sentences import joined, sentences
 
 _log = logging.getLogger("nextword")
 DECODING = {"decode": "beam", "beam_size": 5, "max_tokens": 1000, "max_ratio": 2.0}
 """How `predict` and `eval` decode by default."""
+SENTENCES = "sentences"
+"""What `predict` splits texts into on request."""
 _CHUNK, _CHUNK_LETTERS = 2048, 1 << 18  # texts and letters that are read ahead and sorted by length
 _ROWS = 64  # texts that are translated at once
 _POSITIONS = 1 << 13  # source tokens of such a batch, at most
@@ -124,8 +127,9 @@ class TranslationPredictor:
 
     def predict(self, inputs: Iterable[str]) -> Iterator[Prediction]:
         """Yield one prediction for each text."""
+        translate = self._by_sentence if self.options.split == SENTENCES else self.translate
         for chunk in read_ahead(inputs, _CHUNK, len, _CHUNK_LETTERS):
-            yield from self.translate(chunk)
+            yield from translate(chunk)
         self._warn()
 
     def predict_file(self, file: str) -> Iterator[Prediction]:
@@ -138,6 +142,21 @@ class TranslationPredictor:
     def write(self, predictions: Iterable[Prediction]) -> Iterator[str]:
         """Yield one line for each prediction."""
         return (f"{each.text}\n" for each in predictions)
+
+    def _by_sentence(self, texts: Sequence[str]) -> Iterator[Prediction]:
+        """Translate the sentences of texts, each alone, and join what belongs to one text."""
+        split = [sentences(text) for text in texts]
+        found = iter(self.translate([sentence for parts in split for sentence in parts]))
+        for parts in split:
+            own = [next(found) for _ in parts]
+            values: dict[str, Any] = {
+                "text": joined([each.values["text"] for each in own]),
+                "score": round(sum(each.values["score"] for each in own), 6),
+                "sentences": [
+                    {"source": source, **each.values} for source, each in zip(parts, own, strict=True)
+                ],
+            }
+            yield Prediction(joined([each.text for each in own]), values)
 
     def translate(self, texts: Sequence[str]) -> list[Prediction]:
         """Translate some texts; an empty one stays empty."""

@@ -28,7 +28,8 @@ COMMANDS = {
     },
     "predict": {
         "--format", "--pretokenized", "--decode", "--beam-size", "--n-best", "--max-tokens", "--temperature",
-        "--top-k", "--top-p", "--seed", "--alignment", "--with", "--draft", "--precision", "--set", "--out",
+        "--top-k", "--top-p", "--seed", "--alignment", "--split", "--with", "--draft", "--precision", "--set",
+        "--out",
     },
     "lm-eval": {"--include", "--limit", "--fewshot"},
     "serve": {"--host", "--port", "--api-key-file", "--insecure"},

@@ -199,3 +199,28 @@ def test_coverage_learns_from_true_targets_only(files):
         train(files, "gru", 2, model__coverage=True, train__forcing="free")
     with pytest.raises(ConfigError, match="coverage_weight"):
         train(files, "transformer", 2, train__coverage_weight=0.5)
+
+
+def test_long_input_is_split_into_sentences_on_request(files, capsys):
+    run = train(files, steps=30, out="run")
+    parts = ["the red dog sees the blue cat.", "The small bird eats the red dog!", "the green cat"]
+    Path("long.txt").write_text(" ".join(parts[:2]) + f"\n\n{parts[2]}\n")
+    alone = [each.text for each in run.predict(parts)]
+    assert main.run(["predict", "run", "long.txt", "--split", "sentences"]) == 0
+    assert capsys.readouterr().out == f"{alone[0]} {alone[1]}\n\n{alone[2]}\n"
+    found = run.predict(" ".join(parts[:2]), split="sentences")[0].values
+    assert [each["source"] for each in found["sentences"]] == parts[:2]
+    assert found["score"] == pytest.approx(sum(each["score"] for each in found["sentences"]), abs=1e-5)
+    assert found["text"] == f"{alone[0]} {alone[1]}"
+    with pytest.raises(ConfigError, match="'--split' is 'words', and only 'sentences' is known"):
+        run.predict(parts, split="words")
+
+
+def test_the_kept_share_of_a_draft_is_said_at_the_end(files, capsys):
+    train(files, steps=5, out="run")
+    Path("few.txt").write_text("the red dog sees the blue cat\n")
+    assert main.run(["predict", "run", "few.txt", "--decode", "greedy", "--draft", "run"]) == 0
+    shown = capsys.readouterr()
+    assert "draft: 100% of" in shown.err
+    assert main.run(["predict", "run", "few.txt", "--decode", "greedy"]) == 0
+    assert capsys.readouterr().out == shown.out
