@@ -224,3 +224,31 @@ def test_the_kept_share_of_a_draft_is_said_at_the_end(files, capsys):
     assert "draft: 100% of" in shown.err
     assert main.run(["predict", "run", "few.txt", "--decode", "greedy"]) == 0
     assert capsys.readouterr().out == shown.out
+
+
+def test_translation_models_are_compared(files):
+    found = nextword.compare(
+        files, task="translate", models="gru,transformer", set=SMALL | {"train.steps": 3}, out="compared"
+    )
+    assert {row.model for row in found.rows} == {"gru", "transformer"}
+    for row in found.rows:
+        assert {"bleu", "chrf", "perplexity"} <= row.values.keys()
+        assert nextword.load(f"compared/{row.run}").predict("the red dog")[0].text is not None
+    bleu = [row.values["bleu"] for row in found.rows]
+    assert bleu == sorted(bleu, reverse=True)
+    assert "chrF of a text" in str(found)
+
+
+def test_a_training_is_estimated_and_its_model_chosen(files, capsys):
+    assert main.run(["train", files, "--task", "translate", "--minutes", "3", "--estimate", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["model"] == "transformer"
+    assert figures["pairs"] == 190
+    assert figures["steps"] > 0
+    assert figures["memory"] > 0
+    sets = [word for name in ("steps=1", "precision=fp32") for word in ("--set", f"train.{name}")]
+    assert main.run(["train", files, "--task", "translate", "--model", "auto", "--out", "auto", *sets]) == 0
+    assert "auto chose the model 'transformer'" in capsys.readouterr().err
+    recurrent = [*sets, "--set", "model.attend=after", "--set", "model.hidden=16"]
+    assert main.run(["train", files, "--task", "translate", "--out", "by-setting", *recurrent]) == 0
+    assert nextword.load("by-setting").settings.family == "lstm"

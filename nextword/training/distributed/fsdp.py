@@ -2,8 +2,9 @@
 
 torch's `fully_shard` [Zhao et al. 2023; ZeRO: Rajbhandari et al. 2020]: the weights of a block are gathered
 before it is used and freed after, and each rank gets the summed gradients of its rows. A Transformer is
-sharded block by block. A recurrent model is one unit: how often its layers are called depends on where
-documents begin in the rows of a rank, and all ranks must gather at the same time.
+sharded block by block, but for blocks that look at a source: they compute its keys before their forward pass,
+so they belong to the unit of the whole model. A recurrent model is one unit: how often its layers are called
+depends on where documents begin in the rows of a rank, and all ranks must gather at the same time.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class FSDPEngine(Engine):
         warnings.filterwarnings("ignore", "FSDP2-wrapped module")
         mesh = init_device_mesh(network.device.type, (ranks.world,))
         stacks = [module for module in network.modules() if isinstance(module, Stack)]
-        blocks = [block for stack in stacks for block in stack.blocks]
+        blocks = [block for stack in stacks for block in stack.blocks if not hasattr(block, "cross")]
         for block in blocks:
             fully_shard(block, mesh=mesh)
         inner = {id(weight) for block in blocks for weight in block.parameters()}

@@ -8,6 +8,7 @@ from hashlib import sha256
 
 import pytest
 from labelled_texts import labelled_texts, tagged_sentences
+from pairs import table
 from places import SUPPORT
 from small_texts import TWO_DOCUMENTS
 
@@ -195,6 +196,42 @@ def test_two_ranks_tag_and_classify_as_one_does(folder, task, file, text):
     ]
     assert measured[1] == pytest.approx(measured[0], abs=1e-2)
     assert facts(folder, two)["tokens"] == facts(folder, one)["tokens"]
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "given"),
+    [
+        ("transformer", "ddp", {"model.heads": 2}),
+        pytest.param("transformer", "fsdp", {"model.heads": 2}, marks=pytest.mark.slow),
+        pytest.param(
+            "gru", "ddp", {"model.copying": "true", "model.coverage": "true"}, marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_translators_learn_the_same_on_two_ranks_as_on_one(folder, model, kind, given):
+    """Batches of a few rows: a rank may have one row more than the other, or none."""
+    (folder / "pairs.tsv").write_text(table(60))
+    chosen = {
+        "model.layers": 1, "model.hidden": 16, "model.dropout": 0, "train.batch": 3, "train.steps": 6,
+        "train.log_every": 1, "train.rate": 0.01, "train.precision": "fp32", "train.timeout": 60,
+        "train.valid_every": 3, "train.parallel": kind, "text.tokenizer": "words", **given,
+    }  # fmt: skip
+    words = [word for key, value in chosen.items() for word in ("--set", f"{key}={value}")]
+    command = ["train", "pairs.tsv", "--task", "translate", "--model", model, *words]
+    one, two = (f"translate-{model}-{kind}-{world}" for world in (1, 2))
+    jobs = [
+        {"folder": str(folder), "run": name, "world": world, "arguments": [*command, "--out", name]}
+        for world, name in ((1, one), (2, two))
+    ]
+    fine(jobs)
+    assert losses(folder, two) == pytest.approx(losses(folder, one), abs=1e-4)
+    assert valid(folder, two) == pytest.approx(valid(folder, one), abs=1e-3)
+    assert len(valid(folder, one)) >= 2
+    assert facts(folder, two)["tokens"] == facts(folder, one)["tokens"]
+    if kind == "ddp" and model == "gru":
+        for first, second in zip(rows(folder, one), rows(folder, two), strict=True):
+            if "loss" in first:
+                assert second["loss_coverage"] == pytest.approx(first["loss_coverage"], abs=1e-4)
 
 
 def kill(folder, name, model, world, about, at=10):
