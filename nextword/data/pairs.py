@@ -28,7 +28,6 @@ TARGETS = frozenset(("target", "tgt", "output", "answer", "summary", "subject", 
 _SEEN = 100  # rows from which the columns are found
 _TABLES = ("csv", "tsv", "jsonl", "parquet")
 _RAGGED = 0.01  # of the rows: a table with more of another width is not a table
-_MORE_UNLIKE = 1.5  # how much more the lengths of the lines differ where two files are no longer aligned
 
 
 class PairDataSettings(Settings):
@@ -272,35 +271,36 @@ def _joined(record: dict[str, Any], names: Sequence[str]) -> str:
 
 def _aligned(source: Source, target: Source) -> Iterator[Pair]:
     """Yield line by line; files of different lengths are refused, with the first line that looks wrong."""
-    counts, lengths = [0, 0], []
+    lengths: tuple[list[int], list[int]] = ([], [])
     for line, sides in enumerate(zip_longest(_lines(source), _lines(target)), start=1):
         texts = [None if side is None else side.removesuffix("\n").removesuffix("\r") for side in sides]
-        counts = [count + (text is not None) for count, text in zip(counts, texts, strict=True)]
+        for side, text in zip(lengths, texts, strict=True):
+            if text is not None:
+                side.append(len(text))
         if texts[0] is None or texts[1] is None:
             continue
-        lengths.append((len(texts[0]), len(texts[1])))
         yield Pair(texts[0], texts[1], source.shown, line)
+    counts = [len(side) for side in lengths]
     if counts[0] != counts[1]:
         raise DataError(
             f"it has {counts[0]:,} lines and {target.shown} has {counts[1]:,}, so they are not aligned; by "
-            f"the lengths of the lines, look at line {_first_suspicious(lengths):,}",
+            f"the lengths of the lines, look at line {_first_suspicious(*lengths):,}",
             source.shown,
         )
 
 
-def _first_suspicious(lengths: Sequence[tuple[int, int]]) -> int:
-    """Return the line from which on the lengths of two files fit each other worse than before.
+def _first_suspicious(ones: Sequence[int], others: Sequence[int]) -> int:
+    """Return the line from which on the lengths of two files fit better if the longer one is moved up.
 
-    That is where the sum of what the lengths differ by, less its mean, is smallest; where the lines after it
-    fit as well as those before, it is the first line that has no partner.
+    Up to it lines of the same number are compared, and behind it those that are as far apart as the numbers
+    of lines: the place where the lengths differ least in all.
     """
-    after = len(lengths) + 1
-    if len(lengths) < 2:
-        return after
-    log_N2 = np.log(np.array(lengths, np.float64) + 1.0)
-    ratio_N = log_N2[:, 0] - log_N2[:, 1]
-    unlike_N = np.abs(ratio_N - np.median(ratio_N))
-    sums_N = np.cumsum(unlike_N - unlike_N.mean())
-    place = int(np.argmin(sums_N[:-1])) + 1
-    before, behind = float(unlike_N[:place].mean()), float(unlike_N[place:].mean())
-    return place + 1 if behind > _MORE_UNLIKE * before else after
+    short_N, long_N = (np.log(np.array(each, np.float64) + 1.0) for each in sorted((ones, others), key=len))
+    count = len(short_N)
+    if not count:
+        return 1
+    together_N, moved_N = long_N[:count] - short_N, long_N[-count:] - short_N
+    usual = np.median(together_N)
+    unlike_N, behind_N = np.abs(together_N - usual), np.abs(moved_N - usual)
+    costs = np.append(0.0, np.cumsum(unlike_N - behind_N))  # less what all lines cost when moved
+    return int(np.argmin(costs)) + 1

@@ -14,6 +14,7 @@ from nextword.core.task import DEFAULT_OPTIONS, Prediction, PredictOptions
 from nextword.data.batches.ahead import read_ahead
 from nextword.data.batches.batch import Ints
 from nextword.data.batches.pairs import PairSequences, Sequences
+from nextword.data.languages import swapped
 from nextword.data.lines import read_lines
 from nextword.data.paired import PairVocabulary, encode_now, encode_sources
 from nextword.data.pairs import PairDataSettings, PairedText
@@ -34,6 +35,7 @@ SENTENCES = "sentences"
 _CHUNK, _CHUNK_LETTERS = 2048, 1 << 18  # texts and letters that are read ahead and sorted by length
 _ROWS = 64  # texts that are translated at once
 _POSITIONS = 1 << 13  # source tokens of such a batch, at most
+_LOOKED_AT = 500  # texts that are looked at for swapped languages
 _TABLES = ("csv", "tsv", "jsonl", "parquet")
 
 
@@ -124,11 +126,15 @@ class TranslationPredictor:
         self.data = data or PairDataSettings()
         self.settings: DecodeSettings = options.decode or DecodeSettings(**DECODING)
         self._foreign = self._cut = 0
+        self._swapped = False
 
     def predict(self, inputs: Iterable[str]) -> Iterator[Prediction]:
         """Yield one prediction for each text."""
         translate = self._by_sentence if self.options.split == SENTENCES else self.translate
-        for chunk in read_ahead(inputs, _CHUNK, len, _CHUNK_LETTERS):
+        for number, chunk in enumerate(read_ahead(inputs, _CHUNK, len, _CHUNK_LETTERS)):
+            if number == 0:
+                sides = self.vocabulary.source_language, self.vocabulary.target_language
+                self._swapped = swapped(*sides, chunk[:_LOOKED_AT])
             yield from translate(chunk)
         self._warn()
 
@@ -208,17 +214,26 @@ class TranslationPredictor:
 
     def _warn(self) -> None:
         """Say once what was wrong with some sources."""
+        if self._swapped and not self._foreign:
+            _log.warning(
+                "the sources look like the targets of training; if the languages are swapped, use a run that "
+                "was trained the other way round"
+            )
         if self._foreign:
             seen = ", ".join(name.lower() for name in self.vocabulary.source_language.scripts)
             _log.warning(
-                f"{self._foreign:,} sources are in another script than any seen in training ({seen}); "
-                "what they are translated to means little"
+                f"{_sources(self._foreign, 'is', 'are')} in another script than any seen in training "
+                f"({seen}); what comes of it means little"
             )
         if self._cut:
             _log.warning(
-                f"{self._cut:,} sources have more than {self.model.source_limit:,} tokens, which is all that "
-                "this run can read; they were cut there"
+                f"{_sources(self._cut, 'has', 'have')} more than {self.model.source_limit:,} tokens, which "
+                "is all that this run can read, and what is behind was left out; --split sentences may help"
             )
+
+
+def _sources(count: int, one: str, several: str) -> str:
+    return f"1 source {one}" if count == 1 else f"{count:,} sources {several}"
 
 
 def _score(written: Generated) -> float:

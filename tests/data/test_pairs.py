@@ -45,7 +45,7 @@ def test_files_of_different_lengths_name_both_counts_and_where_to_look():
     words = [" ".join(["wort"] * (1 + at * 7 % 13)) for at in range(100)]
     Path("a.de").write_text("\n".join(words) + "\n")
     Path("a.en").write_text("\n".join(words[:40] + words[41:]) + "\n")
-    with pytest.raises(DataError, match=r"100 lines and a\.en has 99.*look at line (4[0-3])\b"):
+    with pytest.raises(DataError, match=r"100 lines and a\.en has 99.*look at line 41$"):
         read("a.de", "a.en")
 
 

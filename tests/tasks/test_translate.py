@@ -252,3 +252,25 @@ def test_a_training_is_estimated_and_its_model_chosen(files, capsys):
     recurrent = [*sets, "--set", "model.attend=after", "--set", "model.hidden=16"]
     assert main.run(["train", files, "--task", "translate", "--out", "by-setting", *recurrent]) == 0
     assert nextword.load("by-setting").settings.family == "lstm"
+
+
+def test_bad_sources_are_said_at_the_end(files, caplog):
+    run = train(files, steps=2)
+    french = [target for _, target in pairs(20)]
+
+    def said(texts):
+        caplog.clear()
+        run.predict(texts, decode="greedy", max_tokens=2)
+        return [record.getMessage() for record in caplog.records]
+
+    assert said(["the red dog"] * 20) == []
+    assert said(french) == [
+        "the sources look like the targets of training; if the languages are swapped, use a run that was "
+        "trained the other way round"
+    ]
+    assert said(["राम ने", "the red dog", ""]) == [
+        "1 source is in another script than any seen in training (latin); what comes of it means little"
+    ]
+    run.model.source_limit = 4
+    (cut,) = said(["the red dog sees the cat"] * 3)
+    assert cut.startswith("3 sources have more than 4 tokens, which is all that this run can read")
