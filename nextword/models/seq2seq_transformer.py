@@ -82,8 +82,8 @@ class TransformerTranslator(TransformerNetwork):
         """Refuse to copy from a source whose tokens have no features of their own."""
         if not self.attends:
             raise ConfigError(
-                "'model.copying' is true, which copies single tokens of the source, but 'model.encoder_stack' "
-                f"is '{settings.encoder_stack}', which shortens it; leave one of them out"
+                "'model.copying' is true, which copies single tokens of the source, but "
+                f"'model.encoder_stack' is '{settings.encoder_stack}', which shortens it; leave one out"
             )
 
     def _linked(self, settings: TransformerTranslatorSettings, dropout: float) -> Last:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tiny_translators import IDS, LENGTHS, model, source
+from tiny_translators import IDS, LENGTHS, model, source, vocabulary
 
 from nextword.blocks.cache import Memory
 from nextword.core import catalog
