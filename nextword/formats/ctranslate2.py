@@ -29,7 +29,8 @@ _ONLY = {
     "model.mixer": ("attention",), "model.order": ("AXF",), "model.encoder": ("same", "transformer"),
     "model.embedding_kind": ("table", "scaled"), "model.head": ("softmax",), "model.exceptions": ((),),
     "model.scale": ("sqrt",), "model.final_norm": ("same",), "model.attention_bias": ("same",),
-    "model.output_scale": (1.0,),
+    "model.output_scale": (1.0,), "model.copying": (False,), "model.link": ("last",),
+    "model.encoder_stack": ("same", "plain"),
 }  # fmt: skip
 
 

@@ -79,7 +79,12 @@ class TransformerTranslator(TransformerNetwork):
             self.copying, self.head = with_copies(self.head, shape.width, shape.width, vocabulary)
 
     def _check_copying(self, settings: TransformerTranslatorSettings) -> None:
-        """Refuse to copy from a source whose tokens have no features of their own."""
+        """Refuse to copy from a source whose tokens have no features, and tokens further ahead."""
+        if hasattr(self, "further"):
+            raise ConfigError(
+                f"'model.ahead' is {settings.ahead}, but 'model.copying' is true, and only the next token is "
+                "copied; leave one of them out"
+            )
         if not self.attends:
             raise ConfigError(
                 "'model.copying' is true, which copies single tokens of the source, but "

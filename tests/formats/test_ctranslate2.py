@@ -129,10 +129,11 @@ def test_both_give_the_same_score_to_a_given_target(both):
         assert logp_BT[row, : len(target) + 1].tolist() == pytest.approx(other.log_probs, abs=1e-4)
 
 
-def test_parts_that_it_does_not_have_are_refused(tmp_path):
+@pytest.mark.parametrize(("name", "value"), [("ffn", "swiglu"), ("copying", True), ("link", "transparent")])
+def test_parts_that_it_does_not_have_are_refused(name, value, tmp_path):
     from nextword.formats.ctranslate2 import write_ctranslate2
 
-    model, settings = made({"ffn": "swiglu"})
+    model, settings = made({name: value})
     words = PairVocabulary(model.source_tokenizer, model.target_tokenizer)
-    with pytest.raises(ConfigError, match=r"'model\.ffn' is 'swiglu', and CTranslate2 has only"):
+    with pytest.raises(ConfigError, match=rf"'model\.{name}' is '{value}', and CTranslate2 has only"):
         finish(write_ctranslate2(tmp_path / "out", model, settings, words))

@@ -10,6 +10,7 @@ from tiny_translators import IDS, LENGTHS, model, source, vocabulary
 from nextword.blocks.copying import CopyHead
 from nextword.core import catalog
 from nextword.core.contracts import END, START, UNKNOWN, Source
+from nextword.core.errors import ConfigError
 from nextword.data.batches.batch import NOT_COUNTED
 from nextword.data.batches.pairs import PairRows
 from nextword.data.paired import same_tokens
@@ -206,3 +207,10 @@ def test_words_that_were_never_written_are_copied(name):
 def test_what_needs_attention_says_so(given, says):
     with pytest.raises(ValueError, match=says):
         catalog.find("translator", "lstm").Settings(**given)
+
+
+def test_further_tokens_are_not_copied():
+    with pytest.raises(ConfigError, match=r"'model\.ahead' is 1, but 'model\.copying' is true"):
+        copying("transformer", {"ahead": 1})
+    with pytest.raises(ConfigError, match=r"'model\.encoder_stack' is 'funnel', which shortens it"):
+        copying("transformer", {"encoder_stack": "funnel", "position": "none"})
