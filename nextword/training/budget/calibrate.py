@@ -27,6 +27,8 @@ from nextword.training.order import Conditions
 
 _SHARE = 0.08  # of the time, for trials
 _MOST = 8.0  # seconds of trials
+_GUESSED = 4e4  # tokens a second, before any step is timed
+_WRONG = 4  # a batch so many times too large is made smaller
 _BUSY = 0.25  # of the processors: where other programs use more, a note says so
 _FASTER = 0.95  # more threads are used only if a step then takes less than this share of the time
 
@@ -140,6 +142,8 @@ def _choose(
         if clock.left() <= 0:
             return chosen or candidate
         _try(candidate, prepared, conditions, left / 2)
+        if chosen is None:
+            _correct_batch_size(candidate, prepared, conditions, allowance)
         seconds = allowance.for_training()
         if chosen is not None and not _is_enough(candidate, candidate.tokens(seconds), candidate):
             break
@@ -185,9 +189,25 @@ def _with_batch_size(
 ) -> RunSettings:
     """Choose the batch size for the number of tokens expected, as far as that is known."""
     left = allowance.for_training()
-    tokens = smaller.tokens(left) / 2 if smaller is not None else 4e4 * left
+    tokens = smaller.tokens(left) / 2 if smaller is not None else _GUESSED * left
     settings = candidate.settings
     return with_open(settings, settings.find_task().sized(settings, prepared, tokens))
+
+
+def _correct_batch_size(
+    candidate: Candidate, prepared: Prepared, conditions: Conditions, allowance: Allowance
+) -> None:
+    """Make the batches of the smallest size smaller where it is far slower than guessed, and time it again.
+
+    Long sources of short targets are such a case: there would be a quarter of the steps that are wanted.
+    """
+    settings = candidate.settings
+    task, tokens = settings.find_task(), candidate.tokens(allowance.for_training())
+    corrected = with_open(settings, task.sized(settings, prepared, tokens))
+    before, after = cast(Any, settings.train).batch, cast(Any, corrected.train).batch
+    if _WRONG * after <= before and allowance.left() > 0:
+        candidate.settings = corrected
+        _try(candidate, prepared, conditions, allowance.left() / 2)
 
 
 def _finish(chosen: Candidate, allowance: Allowance) -> RunSettings:

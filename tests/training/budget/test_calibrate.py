@@ -12,6 +12,7 @@ from nextword.training import clock as clocks
 from nextword.training.budget import calibrate as calibration
 from nextword.training.budget.calibrate import calibrate
 from nextword.training.budget.plan import Plan, Plans
+from nextword.training.budget.trial import Trial
 from nextword.training.clock import Clock
 from nextword.training.order import Conditions
 
@@ -90,3 +91,21 @@ def test_waiting_takes_nothing_from_trials_and_training(monkeypatch, is_extra):
     assert allowance.for_training() == (60.0 if is_extra else 59.0)
     now.update(clock=9.0)
     assert allowance.left() < 0
+
+
+@pytest.mark.parametrize(("speed", "batch"), [(40_000.0, 128), (900.0, 16)])
+def test_batches_are_made_smaller_where_the_guess_was_far_too_high(meetings, monkeypatch, speed, batch):
+    settings = plan("lstm", tokenizer="characters", sets={"train.length": 32, "train.threads": 1})
+    text, _ = until_return(encode(meetings, settings.text, settings.data))
+    tried = []
+
+    def trial(settings, *rest):
+        tried.append(settings.train.batch)
+        tokens = 32 * settings.train.batch
+        return Trial(speed, tokens / speed, tokens, epoch=1000)
+
+    monkeypatch.setattr(calibration, "try_steps", trial)
+    monkeypatch.setattr(calibration.Allowance, "left", lambda self: 1.0 if len(tried) < 2 else 0.0)
+    chosen, _ = until_return(calibrate(settings, PreparedText(text), Conditions(Clock(600.0))))
+    assert tried[0] == 128
+    assert tried[-1] == chosen.train.batch == batch
