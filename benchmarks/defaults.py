@@ -1,13 +1,15 @@
 """Defaults before and after: what a change of a default costs or gains, with several seeds on four texts.
 
     python benchmarks/defaults.py [--only head,pattern,ngram,speed] [--seeds 0,1,2] [--steps 400]
-                                  [--results defaults.jsonl]
+                                  [--seconds 30] [--results defaults.jsonl]
 
 ``head``: a Transformer with an output bias whose loss leaves START and UNKNOWN out (before), and without both
 (after). ``pattern``: BPE split by GPT-2's pattern (before) and by Qwen2's (after), the same Transformer;
 ``ngram``: the same two under a 5-gram. A cell is a run of its own: bits per byte of a test text, CPU seconds
 of training. Differences are after - before, seed by seed, so negative is better. ``speed``: tokenizing alone.
-Cells that are in the results file are not run again.
+With --seconds every cell gets this many CPU seconds, tokenizer included, instead of a number of steps: two
+short trainings of each arm, taken in turns, say how many steps these are. Cells that are in the results file
+are not run again.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ ARMS: dict[str, dict[str, dict[str, Any]]] = {
     "pattern": {"before": NEW_HEAD | GPT2, "after": NEW_HEAD | QWEN2},
     "ngram": {"before": GPT2, "after": QWEN2},
 }
+PILOTS = (20, 120)  # steps
 Row = dict[str, Any]
+TIMED: dict[str, tuple[float, float]] = {}  # of an arm: CPU seconds without any step, and of a step
 
 
 def cut(name: str, work: Path) -> tuple[Path, Path]:
@@ -55,24 +59,49 @@ def cut(name: str, work: Path) -> tuple[Path, Path]:
 
 def run_cell(row: Row, train: Path, test: Path) -> Row:
     """Train and measure one cell."""
-    import nextword
-
-    sets = dict(ARMS[row["what"]][row["arm"]])
-    is_ngram = row["what"] == "ngram"
-    sets |= {} if is_ngram else SMALL | {"train.steps": row["steps"]}
-    model = "ngram" if is_ngram else "transformer"
-    began = time.process_time()
-    run = nextword.train(str(train), model=model, tokenizer="bpe", seed=row["seed"], set=sets)
-    seconds = time.process_time() - began
+    if row["seconds"] and row["what"] != "ngram":
+        row = row | {"made": steps_within(row, train)}
+    run, seconds = train_cell(row, train)
     report = run.evaluate(str(test))
     return row | {"bits_per_byte": report.bits_per_byte, "tokens": report.tokens, "cpu": seconds}
 
 
+def train_cell(row: Row, train: Path) -> tuple[Any, float]:
+    """Return the run and its CPU seconds."""
+    import nextword
+
+    sets = dict(ARMS[row["what"]][row["arm"]])
+    is_ngram = row["what"] == "ngram"
+    sets |= {} if is_ngram else SMALL | {"train.steps": row.get("made", row["steps"])}
+    model = "ngram" if is_ngram else "transformer"
+    began = time.process_time()
+    run = nextword.train(str(train), model=model, tokenizer="bpe", seed=row["seed"], set=sets)
+    return run, time.process_time() - began
+
+
+def steps_within(row: Row, train: Path) -> int:
+    """Return how many steps of an arm take the row's CPU seconds: both arms are timed, once a process."""
+    arms = {arm: json.dumps(ARMS[row["what"]][arm], sort_keys=True) for arm in ("before", "after")}
+    if arms[row["arm"]] not in TIMED:
+        pilot = row | {"seed": 0}
+        train_cell(pilot | {"made": PILOTS[0]}, train)  # loads and compiles
+        took: dict[str, list[list[float]]] = {arm: [] for arm in arms}
+        for _ in range(3):
+            for arm, each in took.items():
+                each.append([train_cell(pilot | {"arm": arm, "made": n}, train)[1] for n in PILOTS])
+        for arm, each in took.items():
+            few, many = map(statistics.median, zip(*each, strict=True))
+            step = (many - few) / (PILOTS[1] - PILOTS[0])
+            TIMED[arms[arm]] = few - PILOTS[0] * step, step
+    rest, step = TIMED[arms[row["arm"]]]
+    return max(1, round((row["seconds"] - rest) / step))
+
+
 def same_cell(row: Row, known: Row) -> bool:
     """Tell whether a cell that is there is the same run: arms of two questions may be one."""
-    names = ("steps", "text", "seed")
     arms = [ARMS[each["what"]][each["arm"]] for each in (row, known)]
-    return [row[name] for name in names] == [known[name] for name in names] and arms[0] == arms[1]
+    same = all(row[name] == known.get(name, 0) for name in ("steps", "seconds", "text", "seed"))
+    return same and arms[0] == arms[1]
 
 
 def speed(train: Path, rounds: int = 5) -> dict[str, float]:
@@ -98,12 +127,12 @@ def speed(train: Path, rounds: int = 5) -> dict[str, float]:
 
 def show(rows: list[Row]) -> None:
     """Print for each text and length of training the means, the differences of the seeds and the CPU time."""
-    cells = sorted({(row["what"], row["steps"], row["text"]) for row in rows}, key=str)
+    cells = sorted({(row["what"], length(row), row["text"]) for row in rows}, key=str)
     print(f"{'':<32}{'before':>9}{'after':>9}   after - before, seed by seed   CPU after / before")
-    for what, steps, text in cells:
+    for what, long, text in cells:
         arms = {
             arm: {row["seed"]: row for row in rows
-                  if (row["what"], row["steps"], row["text"], row["arm"]) == (what, steps, text, arm)}
+                  if (row["what"], length(row), row["text"], row["arm"]) == (what, long, text, arm)}
             for arm in ("before", "after")
         }  # fmt: skip
         seeds = sorted(arms["before"].keys() & arms["after"].keys())
@@ -112,9 +141,16 @@ def show(rows: list[Row]) -> None:
         bits = {arm: [arms[arm][seed]["bits_per_byte"] for seed in seeds] for arm in arms}
         cpu = {arm: sum(arms[arm][seed]["cpu"] for seed in seeds) for arm in arms}
         each = " ".join(f"{b - a:+.4f}" for a, b in zip(bits["before"], bits["after"], strict=True))
-        label = f"{what} {f'{steps} steps ' if steps else ''}{text}"
+        label = f"{what} {long}{text}"
         means = "".join(f"{statistics.mean(bits[arm]):>9.4f}" for arm in ("before", "after"))
         print(f"{label:<32}{means}   {each:<29}   {cpu['after'] / cpu['before']:.2f}")
+
+
+def length(row: Row) -> str:
+    """Return how long a cell is trained, as the table shows it."""
+    if row.get("seconds"):
+        return f"{row['seconds']:g} CPU s "
+    return f"{row['steps']} steps " if row["steps"] else ""
 
 
 def main() -> None:
@@ -126,6 +162,7 @@ def main() -> None:
     parser.add_argument("--texts", default=",".join(TEXTS))
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--steps", default="400")
+    parser.add_argument("--seconds", type=float, default=0.0, help="CPU seconds of a cell, instead of steps")
     parser.add_argument("--results", type=Path, default=Path("defaults.jsonl"))
     args = parser.parse_args()
     lines = args.results.read_text().split("\n") if args.results.exists() else []
@@ -152,9 +189,9 @@ def main() -> None:
 def plan(wanted: list[str], args: argparse.Namespace) -> list[Row]:
     """Return the cells in an order that gives every text its first seed early."""
     return [
-        {"what": what, "steps": steps, "text": text, "arm": arm, "seed": seed}
+        {"what": what, "steps": steps, "seconds": args.seconds, "text": text, "arm": arm, "seed": seed}
         for what in wanted
-        for steps in ([0] if what == "ngram" else map(int, args.steps.split(",")))
+        for steps in ([0] if what == "ngram" or args.seconds else map(int, args.steps.split(",")))
         for seed in ([0] if what == "ngram" else map(int, args.seeds.split(",")))
         for text in args.texts.split(",")
         for arm in ARMS[what]

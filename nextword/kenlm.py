@@ -14,24 +14,20 @@ built from.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from functools import total_ordering
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from nextword.core.contracts import END, SPECIALS, START, UNKNOWN, Block, PackedScorer
-from nextword.core.errors import DamagedError, NextwordError, RunError
+from nextword.core.errors import NextwordError, RunError
 from nextword.formats.arpa.files import read_arpa
-from nextword.formats.walk import Context, ContractWalk, TrieWalk, Walk
+from nextword.formats.states import State, Steps, Text, as_bytes, last
+from nextword.formats.walk import ContractWalk, TrieWalk, Walk
 from nextword.ngram.model import NgramModel
 from nextword.text.vocab import FIRST_WORD, Vocabulary, escape
 from nextword.text.words import WordTokenizer
-
-if TYPE_CHECKING:
-    from nextword.formats.calls import Calls
-    from nextword.ngram.fast.index import Index
 
 __all__ = [
     "ARPALoadComplain",
@@ -44,13 +40,10 @@ __all__ = [
     "State",
 ]
 
-Text = str | bytes
 Array = np.ndarray[Any, np.dtype[Any]]
 _LN10 = float(np.log(10.0))
 PLAIN_LETTERS = 300_000  # text scored before the compiled scorer is loaded
-_REMEMBERED = 100_000  # words whose ids `BaseScore` remembers
 _NOT_PLAIN = (*(name.encode() for name in SPECIALS), b"\r", b"\0", b"\v", b"\f")
-OTHER_MODEL = "this State belongs to another model; call BeginSentenceWrite of this one first"
 _MISSING_UNKNOWN = -100.0  # KenLM's log10 p of an unknown word where the file has no <unk>
 
 
@@ -100,72 +93,10 @@ class FullScoreReturn:
         return f"FullScoreReturn({self.log_prob!r}, {self.ngram_length!r}, {self.oov!r})"
 
 
-@total_ordering
-class State:
-    """What a model remembers of the preceding words: only as many as can still matter.
-
-    Two states are equal if every continuation has the same probability after both. States can be compared,
-    hashed and copied. A new one is empty: `Model.BeginSentenceWrite` or `NullContextWrite` sets it.
-    """
-
-    __slots__ = ("_at", "_block", "_calls", "_context", "_known")
-    _context: Context | None  # in plain Python
-    _calls: Calls | None  # in compiled code: whose; then its address and block, and its words once asked for
-    _at: int
-    _block: Any
-    _known: tuple[int, ...] | None
-
-    def __init__(self) -> None:
-        self._calls = self._context = None
-
-    def _words(self) -> tuple[int, ...]:
-        if self._calls is None:
-            return () if self._context is None else self._context.words
-        if self._known is None:
-            self._known = self._calls.words((self._at, self._block))
-        return self._known
-
-    def _be(self, context: Context | None) -> None:
-        self._context, self._calls = context, None
-
-    def _be_compiled(self, calls: Calls, place: tuple[int, Any], known: tuple[int, ...] | None) -> None:
-        """Become a copy of the context at a place."""
-        if self._calls is not calls:
-            self._calls = calls
-            self._at, self._block = next(calls.rows, None) or calls.place()
-        calls.copy(place[0], self._at)
-        self._known = known
-
-    def __eq__(self, other: object) -> bool:
-        return self._words() == other._words() if isinstance(other, State) else NotImplemented
-
-    def __lt__(self, other: object) -> bool:
-        if not isinstance(other, State):
-            return NotImplemented
-        mine, others = self._words(), other._words()
-        return (len(mine), mine) < (len(others), others)
-
-    def __hash__(self) -> int:
-        return hash(self._words())
-
-    def __copy__(self) -> State:
-        copied = State()
-        copied._context = self._context
-        if self._calls is not None:
-            copied._be_compiled(self._calls, (self._at, self._block), self._known)
-        return copied
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> State:
-        return self.__copy__()
-
-
 class Model:
     """A language model from an ARPA file (plain or gzipped), a run's folder, or a run's name."""
 
-    __slots__ = (
-        "_begin", "_calls", "_earlier", "_index", "_model", "_null", "_plain_left", "_seen", "_vocabulary",
-        "_walk", "path",
-    )  # fmt: skip
+    __slots__ = ("__dict__", "_direct", "_index", "_model", "_steps", "_vocabulary", "_walk", "path")
 
     def __init__(self, path: Text | os.PathLike[str], config: Config | None = None) -> None:
         if not isinstance(path, str | bytes | os.PathLike):
@@ -177,42 +108,11 @@ class Model:
             raise ModelError(f"Cannot read model '{name}' ({error})") from error
         self.path: bytes = os.fsencode(os.path.abspath(found))
         self._index = _shown_index(self._vocabulary)
-        self._begin, self._null = self._walk.begin(), self._walk.null()
-        self._plain_left = PLAIN_LETTERS
-        self._seen: dict[Text, int] = {}  # words that `BaseScore` was asked for
-        self._calls: Calls | None = None
-        self._earlier: list[Calls] = []  # what made states that still may be used
+        self._direct: Callable[[State, Text, State], float] | None = None  # see `_reader`
+        self._steps = Steps(self._model, self._walk, self._index, PLAIN_LETTERS)
         reads = (LoadMethod.READ, LoadMethod.PARALLEL_READ)
         if config is not None and config.load_method in reads and isinstance(self._model, NgramModel):
-            self._compile(self._model.populate())
-
-    def _compile(self, index: Index | None = None, worthwhile: bool = True) -> None:
-        """Let compiled code take over; with ``index`` it looks n-grams up in memory.
-
-        Without, the trie is searched until half as many words are read as there are n-grams; then putting
-        these into memory is worthwhile, if there is room.
-        """
-        if isinstance(self._walk, TrieWalk):
-            shown = [word for word, found in self._index.items() if found >= FIRST_WORD]
-            left = sum(self._model.trie.sizes) // 2 if worthwhile else 2**62
-            self._calls = self._walk.compiled(shown, index, left)
-
-    def _recover(self) -> None:
-        """Find out why a compiled call failed: load all n-grams into memory if it is time, or raise."""
-        assert self._calls is not None
-        if not self._calls.is_used_up:
-            raise DamagedError("the offsets of the n-gram arrays point outside them; train the run again")
-        from nextword.ngram.fast import index, scoring  # compiled
-
-        self._earlier.append(self._calls)
-        fits = 3 * index.bytes_needed(self._model.trie) < scoring.free_memory()
-        self._compile(self._model.populate() if fits else None, worthwhile=False)
-
-    def _count(self, letters: int) -> None:
-        """Count what is read in plain Python: much of it is worth the compiled scorer."""
-        self._plain_left -= letters
-        if self._plain_left <= 0 and self._calls is None:
-            self._compile()
+            self._steps.compile(self._model.populate())
 
     @property
     def order(self) -> int:
@@ -221,12 +121,12 @@ class Model:
 
     def score(self, sentence: Text, bos: bool = True, eos: bool = True) -> float:
         """Return log10 p of a sentence; ``bos``: it starts here; ``eos``: ``</s>`` is predicted after it."""
-        data = sentence.encode() if type(sentence) is str else _as_bytes(sentence)
-        calls = self._calls
+        data = sentence.encode() if type(sentence) is str else as_bytes(sentence)
+        calls = self._steps.calls
         if calls is not None:
             total = calls.score(calls.head, data, bos is True or bool(bos), eos is True or bool(eos))
             if total != total:
-                self._recover()
+                self._steps.recover()
                 return self.score(sentence, bos, eos)
             return total  # type: ignore[no-any-return]
         if isinstance(self._walk, ContractWalk):  # a whole sentence in one call is faster
@@ -244,7 +144,7 @@ class Model:
             return [self.score(sentence, bos, eos) for sentence in listed]
         if not listed:
             return []
-        packed = self._packed([_as_bytes(sentence) for sentence in listed])
+        packed = self._packed([as_bytes(sentence) for sentence in listed])
         starts = np.flatnonzero(packed == START)
         alone = len(starts) == len(listed)  # no START inside a sentence
         with np.errstate(invalid="ignore"):
@@ -281,18 +181,18 @@ class Model:
 
     def perplexity(self, sentence: Text) -> float:
         """Return the perplexity of a sentence, ``</s>`` included; it must not contain ``<s>`` or ``</s>``."""
-        words = len(_as_bytes(sentence).split()) + 1
+        words = len(as_bytes(sentence).split()) + 1
         return float(10.0 ** (-self.score(sentence) / words))
 
     def full_scores(
         self, sentence: Text, bos: bool = True, eos: bool = True
     ) -> Iterator[tuple[float, int, bool]]:
         """Yield for each word: log10 p, the length of its n-gram, and whether the word is unknown."""
-        data = _as_bytes(sentence)
-        if self._calls is not None:
-            found = self._calls.full_scores(data, bool(bos), bool(eos))
+        data = as_bytes(sentence)
+        if self._steps.calls is not None:
+            found = self._steps.calls.full_scores(data, bool(bos), bool(eos))
             if found is None:
-                self._recover()
+                self._steps.recover()
                 return self.full_scores(sentence, bos, eos)
             return found
         if isinstance(self._walk, ContractWalk):
@@ -301,10 +201,11 @@ class Model:
 
     def _by_steps(self, data: bytes, bos: bool, eos: bool) -> Iterator[tuple[float, int, bool]]:
         """Yield `full_scores` in plain Python."""
-        context = self._begin if bos else self._null
-        self._count(len(data))
+        steps = self._steps
+        context = steps.begin if bos else steps.null
+        steps.count(len(data))
         for index in self._ids(data, eos):
-            log10, length, context = self._step(context, index)
+            log10, length, context = steps.step(context, index)
             yield log10, length, index == UNKNOWN
 
     def _at_once(self, data: bytes, bos: bool, eos: bool) -> Iterator[tuple[float, int, bool]]:
@@ -316,77 +217,40 @@ class Model:
 
     def BeginSentenceWrite(self, state: State) -> None:  # noqa: N802 - KenLM's name
         """Set the state to the start of a sentence."""
-        if self._calls is None:
-            state._be(self._begin)
-        else:
-            state._be_compiled(self._calls, self._calls.start, self._begin.words)
+        self._steps.write(state, True)
 
     def NullContextWrite(self, state: State) -> None:  # noqa: N802 - KenLM's name
         """Set the state to an empty context."""
-        if self._calls is None:
-            state._be(self._null)
-        else:
-            state._be_compiled(self._calls, self._calls.null, ())
+        self._steps.write(state, False)
 
     def BaseScore(self, in_state: State, word: Text, out_state: State) -> float:  # noqa: N802 - KenLM's name
         """Return log10 p of a word after a state; ``out_state`` becomes the state after the word."""
-        calls = self._calls
-        if calls is None:
-            return self._plain_step(in_state, word, out_state)[0]
-        index = self._seen.get(word)
-        if index is None:
-            index = self._see(word)
-        if in_state._calls is not calls:
-            self._convert(in_state, calls)
-        if out_state._calls is not calls:
-            out_state._calls = calls
-            out_state._at, out_state._block = next(calls.rows, None) or calls.place()
-        log10 = calls.step(in_state._at, index, out_state._at)
-        out_state._known = None
-        if log10 != log10:
-            self._recover()
-            return self.BaseScore(in_state, word, out_state)
-        return log10  # type: ignore[no-any-return]
+        return self._reader()(in_state, word, out_state)
 
-    def _see(self, word: Text) -> int:
-        """Return the id of a word, and remember it as it is given, within bounds."""
-        index = self.vocab_index(word)
-        if len(self._seen) >= _REMEMBERED:
-            self._seen.clear()
-        self._seen[word] = index
-        return index
+    def _reader(self) -> Callable[[State, Text, State], float]:
+        """Return what reads a word; once it is compiled code, it takes the place of `BaseScore`."""
+        if self._direct is None:
+            if self._steps.calls is None:
+                return self._steps.score
+            from nextword.formats.direct_kernels import function
+
+            self._direct = function(self._steps)
+            if type(self).BaseScore is Model.BaseScore:
+                self.__dict__["BaseScore"] = self._direct
+        return self._direct
 
     def BaseFullScore(  # noqa: N802 - KenLM's name
         self, in_state: State, word: Text, out_state: State
     ) -> FullScoreReturn:
         """Call `BaseScore`, with the length of the n-gram and whether the word is unknown."""
-        if self._calls is None:
-            return FullScoreReturn(*self._plain_step(in_state, word, out_state))
-        log10 = self.BaseScore(in_state, word, out_state)
-        return FullScoreReturn(log10, *self._calls.last((out_state._at, out_state._block)))
-
-    def _plain_step(self, in_state: State, word: Text, out_state: State) -> tuple[float, int, bool]:
-        """Read a word in plain Python; return log10 p, the n-gram's length, whether the word is unknown."""
-        data = _as_bytes(word)
-        index = self._index.get(data, UNKNOWN)
-        log10, length, context = self._step(self._own(in_state), index)
-        out_state._be(context)
-        self._count(len(data))
-        return log10, length, index == UNKNOWN
-
-    def _convert(self, state: State, calls: Calls) -> None:
-        """Let a state that was made before this code took over, or is empty, be one of it."""
-        words = state._words()
-        if state._calls is None:
-            self._own(state)
-        elif state._calls not in self._earlier:
-            raise ValueError(OTHER_MODEL)
-        place = calls.start if words == self._begin.words else calls.read(words[::-1])
-        state._be_compiled(calls, place, words)
+        if self._steps.calls is None:
+            return FullScoreReturn(*self._steps.full_score(in_state, word, out_state))
+        log10 = self._reader()(in_state, word, out_state)
+        return FullScoreReturn(log10, *last(out_state))
 
     def vocab_index(self, word: Text) -> int:
         """Return the id of a word; 0 if it is unknown."""
-        return self._index.get(_as_bytes(word), UNKNOWN)
+        return self._index.get(as_bytes(word), UNKNOWN)
 
     def __contains__(self, word: Text) -> bool:
         return self.vocab_index(word) != UNKNOWN
@@ -396,19 +260,6 @@ class Model:
 
     def __reduce__(self) -> tuple[type[Model], tuple[bytes]]:
         return (type(self), (self.path,))
-
-    def _step(self, context: Context, index: int) -> tuple[float, int, Context]:
-        return context.steps.get(index) or self._walk.advance(context, index)
-
-    def _own(self, state: State) -> Context:
-        if state._calls is not None:
-            raise ValueError(OTHER_MODEL)
-        if state._context is None:
-            return self._null
-        if state._context.walk is not self._walk:
-            raise ValueError(OTHER_MODEL)
-        return state._context
-
 
 class LanguageModel(Model):
     """KenLM's older name for `Model`."""
@@ -448,11 +299,3 @@ def _shown_index(vocabulary: Vocabulary) -> dict[bytes, int]:
         index = {escape(word).encode(): i for i, word in enumerate(vocabulary.words, start=FIRST_WORD)}
     index.update(zip(names, (UNKNOWN, START, END), strict=True))
     return index
-
-
-def _as_bytes(text: Text) -> bytes:
-    if isinstance(text, str):
-        return text.encode("utf-8")
-    if isinstance(text, bytes):
-        return bytes(text)
-    raise TypeError(f"Cannot convert {type(text)} to string")

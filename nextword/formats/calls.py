@@ -7,8 +7,9 @@ long as the object.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import repeat
+from itertools import count
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numba import typeof
@@ -17,6 +18,8 @@ from nextword.core.contracts import SPECIALS, START, UNKNOWN
 from nextword.core.errors import DamagedError
 from nextword.formats import walk_kernels as kernels
 from nextword.formats.arpa.lines import ZERO_LOG10
+from nextword.formats.states import State
+from nextword.formats.walk import DAMAGED
 from nextword.ngram.arrays import Trie
 from nextword.ngram.fast.index import Index
 from nextword.ngram.settings import LONGEST
@@ -24,16 +27,14 @@ from nextword.text import kernels as words
 from nextword.text.vocab import FIRST_WORD
 
 Array = np.ndarray[Any, np.dtype[Any]]
-DAMAGED = "the offsets of the n-gram arrays point outside them; train the run again"
-_SLOTS_PER_WORD = 4
+_SLOTS_PER_WORD = 1.5  # at least; more make the table larger than a cache, which costs more than it saves
 UNLIMITED = 2**62
 Room = tuple[Array, Array, Array]
-Place = tuple[int, Array]  # of a context: its address, and the block that it is a row of
-_ROWS = 128  # contexts of a block
+_numbers = count(1)
 
 
 class Calls:
-    """The kernels with the row of addresses they need, ``head``, and contexts by their addresses.
+    """The kernels with the row of addresses they need, ``head``; ``number`` is in the states it makes.
 
     ``shown``: the words from id 3 on as sentences write them; ``zeros``: log10 p to report for words of
     probability zero; ``index``: hash tables of the n-grams, where they are in memory. Without them, ``left``
@@ -41,7 +42,7 @@ class Calls:
     """
 
     __slots__ = (
-        "_full_scores", "_kept", "_rooms", "_size", "copy", "head", "null", "rows", "score", "start", "step",
+        "__weakref__", "_full_scores", "_kept", "_rooms", "head", "null", "number", "score", "start",
     )  # fmt: skip
 
     def __init__(
@@ -54,36 +55,27 @@ class Calls:
     ) -> None:
         self.head, self._kept = _layout(trie, shown, zeros, index)
         self.head[kernels.LEFT] = UNLIMITED
-        self._size = kernels.NODES + 2 * trie.order
+        self.number = next(_numbers)
+        ALIVE[self.number] = self
         self._rooms: list[Room] = []
-        self.rows: Iterator[Place] = iter(())
         # Called with `head` as first argument: nothing is in between. NaN: damaged arrays, or used up.
         self.score = _direct(kernels.score, self.head, b"", True, True)
-        self.null, self.start = self.place(), self.place()
-        self.step = _direct(kernels.step, self.start[0], UNKNOWN, self.start[0])
-        self.copy = _direct(kernels.copy, self.null[0], self.start[0])
         self._full_scores = _direct(kernels.full_scores, self.head, b"", True, True, *_arrays(2))
         self.head[kernels.LEFT] = left
+        context = np.zeros(kernels.NODES + 2 * trie.order, np.int64)
+        context[kernels.MAKER], context[kernels.MATTER] = self.number, -1
+        self.null = context.tobytes()  # contexts as the bytes of a `State`
+        self.head[kernels.NUMBER], self.head[kernels.BYTES] = self.number, context.nbytes
+        self.head[kernels.KIND] = id(State)
         if trie.order > 1:
-            context = view(self.start)
-            context[kernels.HELD] = 1
+            context[kernels.HELD] = context[kernels.MATTER] = 1  # START stays even where nothing follows it
             context[kernels.NODES] = context[kernels.NODES + trie.order] = START
+        self.start = context.tobytes()
 
     @property
     def is_used_up(self) -> bool:
         """Whether so many words were searched in the trie that tables are worthwhile."""
         return bool(self.head[kernels.LEFT] < 0)
-
-    def place(self) -> Place:
-        """Return room for a context, empty; rows come in blocks, each alive as long as one of its rows."""
-        found = next(self.rows, None)
-        if found is not None:
-            return found
-        block = np.zeros((_ROWS, self._size), np.int64)
-        block[:, kernels.HEAD] = self.head.ctypes.data
-        first, width = block.ctypes.data, block.strides[0]
-        self.rows = zip(range(first, first + block.nbytes, width), repeat(block), strict=False)
-        return next(self.rows)
 
     def full_scores(
         self, sentence: bytes, begin: bool, end: bool
@@ -101,34 +93,30 @@ class Calls:
         self._rooms.append(room)
         return found
 
-    def read(self, ids: Sequence[int]) -> Place:
-        """Return the context after these words, oldest first."""
-        place = self.place()
+    def step(self, before: State, word: int, after: State) -> float | None:
+        """Return log10 p of a word after a state, and write the state after it; None: see `score`."""
+        if len(after) != len(self.null):
+            after[:] = self.null
+        log10 = kernels.step(self.head, np.frombuffer(before, np.int64), word, np.frombuffer(after, np.int64))
+        return None if np.isnan(log10) else log10
+
+    def read(self, ids: Sequence[int]) -> State:
+        """Return the state after these words, oldest first."""
+        state = State(self.null)
         for word in ids:
-            if np.isnan(self.step(place[0], word, place[0])):
+            if self.step(state, word, state) is None:
                 raise DamagedError(DAMAGED)
-        return place
+        return state
 
-    def last(self, place: Place) -> tuple[int, bool]:
-        """Return the length of the n-gram of the last word that was read, and whether it is unknown."""
-        context = view(place)
-        return int(context[kernels.LENGTH]), bool(context[kernels.IS_UNKNOWN])
-
-    def words(self, place: Place) -> tuple[int, ...]:
-        """Return the words of a context that can still matter, newest first."""
-        context = view(place)
-        keep = kernels.matter(self.head, context)
-        if keep < 0:
+    def matter(self, context: Array) -> int:
+        """Return how many words of a context can still matter."""
+        found = int(kernels.matter(self.head, context))
+        if found < 0:
             raise DamagedError(DAMAGED)
-        first = kernels.NODES + int(self.head[kernels.ORDER])
-        return tuple(context[first : first + keep].tolist())
+        return found
 
 
-def view(place: Place) -> Array:
-    """Return the row of numbers at a place."""
-    at, block = place
-    row: Array = block[(at - block.ctypes.data) // block.strides[0]]
-    return row
+ALIVE: WeakValueDictionary[int, Calls] = WeakValueDictionary()
 
 
 def _direct(kernel: Any, *args: Any) -> Callable[..., Any]:

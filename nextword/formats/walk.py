@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from nextword.formats.calls import Calls
     from nextword.ngram.fast.index import Index
 
-_DAMAGED = "the offsets of the n-gram arrays point outside them; train the run again"
+DAMAGED = "the offsets of the n-gram arrays point outside them; train the run again"
 MAX_STEPS = 400_000  # steps remembered before all are forgotten; about 100 MB
 MAX_DISTRIBUTIONS = 64  # whole distributions that are kept
 Step = tuple[float, int, "Context"]  # log10 p, length of the n-gram that gave it, the context after the word
@@ -116,7 +116,7 @@ class TrieWalk(_Memory):
         try:
             return self._remember(context, word, self._advance(context, word))
         except IndexError as error:
-            raise DamagedError(_DAMAGED) from error
+            raise DamagedError(DAMAGED) from error
 
     def _advance(self, context: Context, word: int) -> Step:
         contexts, weights = context.key

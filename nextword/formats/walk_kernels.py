@@ -4,9 +4,9 @@ A call with every array of a model would cost more than scoring; so the kernels 
 ``head``: addresses and lengths. N-grams are searched in the trie, or looked up in the hash tables of
 `ngram.fast.index` where they are in memory. The plain equivalent is `walk.TrieWalk`; a test compares them.
 
-A context is a row of numbers, too (its columns: HELD …): how many words it holds, their n-grams as nodes,
-the words themselves, newest first, the length of the last n-gram and whether its word is unknown, and the
-address of the head. `step` gets the addresses of two contexts, since an array takes longer to hand over.
+A context is a row of numbers, too (its columns: HELD …): how many words it holds, the length of the last
+n-gram and whether its word is unknown, the number of the `calls.Calls` that made it, how many of its words
+can still matter (-1: nobody asked yet), then their n-grams as nodes and the words themselves, newest first.
 """
 
 # mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
@@ -32,18 +32,19 @@ BLOCK_IDS, BLOCK_NUMBERS = INDEXED + 1, INDEXED + 2  # room for a block of words
 BLOCK = 64  # words
 TOUCHED = BLOCK_NUMBERS + 1  # written so that reading ahead has a use
 LEFT = TOUCHED + 1  # words that may still be searched in the trie
-NOW = LEFT + 1  # room for the nodes of the sentence that is being scored: the interpreter's lock is held
+NUMBER, BYTES, KIND, LETTERS = range(LEFT + 1, LEFT + 5)  # of its states, and of a word: see `direct_kernels`
+NOW = LETTERS + 1  # room for the nodes of the sentence that is being scored: the interpreter's lock is held
 AHEAD = NOW + LONGEST + 1  # room for the places in the hash tables that are looked at, see `_touch`
 FIXED = AHEAD + LONGEST + 1
 WORDS, PROBS, BACKOFFS, CHILDREN, SIZE, WIDE, TABLE, PLACES, LEVEL = range(9)
 # A context.
-HELD, LENGTH, IS_UNKNOWN, HEAD, NODES = range(5)
-_ANY = 1 << 40  # numbers of an array whose length nobody asks for
+HELD, LENGTH, IS_UNKNOWN, MAKER, MATTER, NODES = range(6)
+ANY = 1 << 40  # numbers of an array whose length nobody asks for
 _START, _END, _UNKNOWN, _ZERO_LOG10, _EMPTY = START, END, UNKNOWN, ZERO_LOG10, np.uint64(2**32 - 1)
 
 
 @intrinsic
-def _pointer(context, address):
+def pointer(context, address):
     """Return an address as a pointer."""
     signature = types.voidptr(address)
 
@@ -70,8 +71,8 @@ def _loader(kind):
     return load
 
 
-_int32, _uint32, _uint64, _float32 = map(_loader, (types.int32, types.uint32, types.uint64, types.float32))
-_float64 = _loader(types.float64)
+_int32, _uint32, _float32, _float64 = map(_loader, (types.int32, types.uint32, types.float32, types.float64))
+load_uint64 = _loader(types.uint64)
 
 
 @njit(cache=True, inline="always")
@@ -97,18 +98,18 @@ def _extensions(head, n, node):
     """Return where the extensions of a node of level n (from 0) start and stop."""
     children = _column(head, n, CHILDREN)
     if _column(head, n, WIDE):
-        return np.int64(_uint64(children, node)), np.int64(_uint64(children, node + 1))
+        return np.int64(load_uint64(children, node)), np.int64(load_uint64(children, node + 1))
     return np.int64(_uint32(children, node)), np.int64(_uint32(children, node + 1))
 
 
 @njit(cache=True, inline="always")
-def _vocabulary(head):
+def vocabulary(head):
     """Return the table of words as `next_word` takes it."""
     return (
-        carray(_pointer(head[SLOTS]), (head[SLOT_COUNT],), np.uint64),
+        carray(pointer(head[SLOTS]), (head[SLOT_COUNT],), np.uint64),
         np.uint64(head[SHIFT]),
-        carray(_pointer(head[ARENA]), (head[ARENA_SIZE],), np.uint8),
-        carray(_pointer(head[STARTS]), (head[STARTS_SIZE],), np.int64),
+        carray(pointer(head[ARENA]), (head[ARENA_SIZE],), np.uint8),
+        carray(pointer(head[STARTS]), (head[STARTS_SIZE],), np.int64),
     )
 
 
@@ -135,7 +136,7 @@ def _in_table(head, n, node, word):
     wanted = np.uint64(word) << np.uint64(32) | np.uint64(node)  # columns 0 and 1 in one number
     at = head[np.uint64(AHEAD + n)]
     while True:
-        found = _uint64(table, 2 * at)
+        found = load_uint64(table, 2 * at)
         if found == wanted:
             return at
         if found >> np.uint64(32) == _EMPTY:
@@ -150,7 +151,7 @@ def _touch(head, nodes, held, word):
     for n in range(held):
         at = place_of(nodes[n], word, _column(head, n + 1, PLACES) - SPILL)
         head[np.uint64(AHEAD + n)] = at
-        touched |= _uint64(_column(head, n + 1, TABLE), 2 * at)
+        touched |= load_uint64(_column(head, n + 1, TABLE), 2 * at)
     head[TOUCHED] = np.int64(touched)
 
 
@@ -208,10 +209,10 @@ def _block(head, sentence, at, end, nodes, weights, p, found):
     column 0 is the word before. Returns how many words were read, where the next starts, and whether
     the sentence goes on. ``p`` and ``found`` are their probabilities and the lengths of their n-grams.
     """
-    order, vocabulary = head[ORDER], _vocabulary(head)
+    order, words = head[ORDER], vocabulary(head)
     count, going = np.uint64(0), True
     while going and count < np.uint64(BLOCK):
-        word, at = next_word(sentence, at, vocabulary)
+        word, at = next_word(sentence, at, words)
         if word < 0:
             going = False
             if not end:
@@ -226,7 +227,7 @@ def _block(head, sentence, at, end, nodes, weights, p, found):
         for k in range(count):
             place = place_of(max(nodes[n - 1, k], 0), nodes[0, k + one], size)
             nodes[n, k + one] = place
-            touched |= _uint64(table, 2 * place)
+            touched |= load_uint64(table, 2 * place)
         for k in range(count):
             context, place = nodes[n - 1, k], nodes[n, k + one]
             nodes[n, k + one] = -1
@@ -236,10 +237,10 @@ def _block(head, sentence, at, end, nodes, weights, p, found):
             if found[k] < n:  # a shorter n-gram is missing
                 continue
             wanted = np.uint64(nodes[0, k + one]) << np.uint64(32) | np.uint64(context)
-            entry = _uint64(table, 2 * place)
+            entry = load_uint64(table, 2 * place)
             while entry != wanted and entry >> np.uint64(32) != _EMPTY:
                 place += 1
-                entry = _uint64(table, 2 * place)
+                entry = load_uint64(table, 2 * place)
             if entry == wanted:
                 nodes[n, k + one], weights[n, k + one] = place, _float32(table, 4 * place + 3)
                 p[k], found[k] = _float32(table, 4 * place + 2), n + 1
@@ -251,8 +252,8 @@ def _block(head, sentence, at, end, nodes, weights, p, found):
 def _rooms(head):
     """Return nodes, weights, p and lengths of a block."""
     cells = (LONGEST + 1) * (BLOCK + 1)
-    ids = carray(_pointer(head[BLOCK_IDS]), (cells + BLOCK,), np.int64)
-    numbers = carray(_pointer(head[BLOCK_NUMBERS]), (cells + BLOCK,), np.float64)
+    ids = carray(pointer(head[BLOCK_IDS]), (cells + BLOCK,), np.int64)
+    numbers = carray(pointer(head[BLOCK_NUMBERS]), (cells + BLOCK,), np.float64)
     return (
         ids[:cells].reshape((LONGEST + 1, BLOCK + 1)),
         numbers[:cells].reshape((LONGEST + 1, BLOCK + 1)),
@@ -305,10 +306,10 @@ def _score_by_words(head, sentence, begin, end):
     nodes = head[NOW : NOW + order]
     if begin and order > 1:
         nodes[0], held = _START, 1
-    vocabulary = _vocabulary(head)
+    table = vocabulary(head)
     total, product, at, going = 0.0, 1.0, 0, True
     while going:
-        word, at = next_word(sentence, at, vocabulary)
+        word, at = next_word(sentence, at, table)
         if word < 0:
             going = False
             if not end:
@@ -356,10 +357,10 @@ def _full_scores_by_words(head, sentence, begin, end, log10, length, is_unknown)
     nodes = head[NOW : NOW + order]
     if begin and order > 1:
         nodes[0], held = _START, 1
-    vocabulary = _vocabulary(head)
+    table = vocabulary(head)
     at, count, going = 0, 0, True
     while going:
-        word, at = next_word(sentence, at, vocabulary)
+        word, at = next_word(sentence, at, table)
         if word < 0:
             going = False
             if not end:
@@ -376,18 +377,11 @@ def _full_scores_by_words(head, sentence, begin, end, log10, length, is_unknown)
 
 
 @njit(cache=True)
-def step(before, word, after):
+def step(head, before, word, after):
     """Return log10 p of a word after a context and write the context after it; NaN: see `_advance`.
 
-    Both contexts are addresses, and may be the same.
+    Both contexts may be the same.
     """
-    context = carray(_pointer(before), (_ANY,), np.int64)
-    head = carray(_pointer(context[HEAD]), (_ANY,), np.int64)
-    return _step(head, context, word, carray(_pointer(after), (_ANY,), np.int64))
-
-
-@njit(cache=True, inline="always")
-def _step(head, before, word, after):
     order, held = head[ORDER], before[HELD]
     words = NODES + order  # where the words start
     for n in range(held):
@@ -401,17 +395,8 @@ def _step(head, before, word, after):
     if held:
         after[words] = word
     after[HELD], after[LENGTH], after[IS_UNKNOWN] = held, found, word == _UNKNOWN
+    after[MAKER], after[MATTER] = before[MAKER], -1
     return math.log10(p) + zeros
-
-
-@njit(cache=True)
-def copy(source, target):
-    """Copy a context; both are addresses."""
-    context = carray(_pointer(source), (_ANY,), np.int64)
-    other = carray(_pointer(target), (_ANY,), np.int64)
-    order = carray(_pointer(context[HEAD]), (_ANY,), np.int64)[ORDER]
-    for n in range(NODES + 2 * order):
-        other[n] = context[n]
 
 
 @njit(cache=True)

@@ -128,6 +128,16 @@ def next_word(data: Any, at: Any, table: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
+def word_at(data: Any, length: Any, table: Any) -> Any:
+    """Return the id of a word, which is all the data; 0 if it is unknown."""
+    slots, shift, arena, starts = table
+    zero = _U(0)
+    key = _short_key(data, zero, length) if length <= _EXACT else _long_key(data, zero, length)
+    _, word = _find(data, (zero, length), key, slots, shift, arena, starts)
+    return max(word, np.int64(0))
+
+
+@njit(cache=True, nogil=True)
 def scan(
     data: Array,
     flags: Any,

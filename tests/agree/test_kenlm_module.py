@@ -209,9 +209,9 @@ def test_the_compiled_scorer_takes_over_with_the_same_numbers(
     for line in [*random_lines(8, 100, 50), "", "<s> w1", "w1 </s> w2", "w1 " * 500, "zyzzy"]:
         for bos in (True, False):
             for eos in (True, False):
-                plain._plain_left = 10**9
+                plain._steps.plain_left = 10**9
                 assert compiled.score(line, bos, eos) == pytest.approx(plain.score(line, bos, eos), abs=1e-6)
-    assert compiled._plain_left <= 0
+    assert compiled._steps.plain_left <= 0
 
 
 def test_states_copy_pickle_by_path_and_belong_to_their_model(model: ours.Model) -> None:

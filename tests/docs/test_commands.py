@@ -16,7 +16,7 @@ from nextword.data.corpora import corpus_files
 PAGES = documents.documents()
 ALONE = ("README.md", "first-hour.md")  # from an empty folder; the other pages use the runs of docs/README.md
 QUICK = ("data.md", "eval.md", "generate.md", "list.md", "score.md")  # the others have the mark slow
-SKIPS = 16  # blocks that cannot run, at most
+SKIPS = 10  # blocks that cannot run, at most
 
 
 def every(path):
@@ -68,6 +68,35 @@ def test_marks_shorten_training_and_name_the_corpus_that_is_needed(tmp_path):
     first, second, third = every(page)
     assert [each.needs for each in (first, second, third)] == ["", "sst2", "sst2"]
     assert (second.text, second.shown) == ("nextword train sst2 --set train.steps=7", ("saved",))
+
+
+def test_marks_save_a_file_and_name_a_server(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "<!-- test: save part.py -->\n```python\nfirst = 'ä'\n```\n"
+        "<!-- test: serves -->\n```\nnextword serve runs/a    # then open it\n```\n```\nnextword list\n```\n"
+    )
+    file, server, other = every(page)
+    documents.run(file, tmp_path)
+    assert (tmp_path / "part.py").read_text(encoding="utf-8") == "first = 'ä'\n"
+    assert [each.serves for each in (file, server, other)] == [False, True, False]
+
+
+@pytest.mark.needs("fastapi")
+def test_server_of_a_document_is_asked_and_stopped(tmp_path):
+    (tmp_path / "text.txt").write_text("the cat sat on the mat .\n" * 20)
+    for text in ("nextword train text.txt --model ngram --out runs/a", "nextword serve runs/a    # a note"):
+        printed = documents.run(documents.Command("page.md", 1, text, serves="serve" in text), tmp_path)
+    assert "serving a at http://127.0.0.1:" in printed
+    with pytest.raises(AssertionError, match="runs/b"):
+        documents.run(documents.Command("page.md", 1, "nextword serve runs/b", serves=True), tmp_path)
+
+
+def test_command_that_computes_for_ever_is_ended_and_one_that_waits_is_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(documents, "CPU_SECONDS", 1)
+    assert documents.run(documents.Command("page.md", 1, "sleep 1.5; echo done"), tmp_path) == "done\n"
+    with pytest.raises(AssertionError, match="while True"):
+        documents.run(documents.Command("page.md", 2, "while True: pass", is_python=True), tmp_path)
 
 
 def test_documents_have_commands():

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 
+import documents
 import pytest
 import stored_notebooks
 from places import ROOT
@@ -16,7 +17,6 @@ from places import ROOT
 from nextword.drawing.height import height
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-SECONDS = 900  # most for one of them, however busy the machine is
 
 # Any connection would end the notebook.
 ALONE = """
@@ -96,6 +96,6 @@ def test_a_notebook_runs_from_its_first_cell_to_its_last(path, tmp_path):
     script.write_text("\n\n".join([ALONE, *cells(path, "code")]), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=False,
-        timeout=SECONDS, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=documents.SECONDS, preexec_fn=documents.limit, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]

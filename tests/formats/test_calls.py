@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import random
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -61,13 +63,13 @@ def read_at_once(path: Path) -> kenlm.Model:
 
 def mapped(path: Path) -> kenlm.Model:
     model = kenlm.Model(path)
-    model._compile()
+    model._steps.compile()
     return model
 
 
 def plain(path: Path) -> kenlm.Model:
     model = kenlm.Model(path)
-    model._plain_left = 10**9
+    model._steps.plain_left = 10**9
     return model
 
 
@@ -82,8 +84,8 @@ def test_sentences_score_as_in_plain_python(path: Path, compiled: object) -> Non
                 mine, theirs = (list(m.full_scores(line.encode(), bos, eos)) for m in (one, other))
                 assert [row[1:] for row in mine] == [row[1:] for row in theirs]
                 assert [row[0] for row in mine] == pytest.approx([row[0] for row in theirs], abs=1e-6)
-    assert one._calls is not None
-    assert other._calls is None
+    assert one._steps.calls is not None
+    assert other._steps.calls is None
 
 
 @pytest.mark.parametrize("compiled", [mapped, read_at_once])
@@ -110,8 +112,8 @@ def test_states_of_plain_python_go_on_in_compiled_code(path: Path) -> None:
     for i in range(1, 4):
         model.BaseScore(states[i], f"w{i}", states[i + 1])
     expected = [twin.score(text, bos, False) for text, bos in (("w3", True), ("w3", False), ("", False))]
-    model._compile()
-    assert model._calls is not None
+    model._steps.compile()
+    assert model._steps.calls is not None
     assert model.BaseScore(states[0], "w3", states[5]) == pytest.approx(expected[0], abs=1e-6)
     assert model.BaseScore(states[1], "w3", states[5]) == pytest.approx(expected[1], abs=1e-6)
     whole = twin.score("w1 w2 w3 w4", False, False) - twin.score("w1 w2 w3", False, False)
@@ -122,16 +124,16 @@ def test_states_of_plain_python_go_on_in_compiled_code(path: Path) -> None:
 
 def test_n_grams_are_loaded_once_as_many_words_were_read(path: Path) -> None:
     model, twin = mapped(path), plain(path)
-    assert model._calls is not None
-    searching, state, after = model._calls, kenlm.State(), kenlm.State()
+    assert model._steps.calls is not None
+    searching, state, after = model._steps.calls, kenlm.State(), kenlm.State()
     model.BeginSentenceWrite(state)
     text = lines(4, 3, 40)
     expected = [twin.score(line) for line in text]
     for _ in range(sum(model._model.trie.sizes)):
         assert [model.score(line) for line in text] == pytest.approx(expected, abs=1e-6)
-        if model._calls is not searching:
+        if model._steps.calls is not searching:
             break
-    assert model._calls is not searching
+    assert model._steps.calls is not searching
     assert model.BaseScore(state, "w1", after) == pytest.approx(twin.score("w1", True, False), abs=1e-6)
 
 
@@ -171,15 +173,97 @@ def test_many_states_keep_their_own_contexts(path: Path) -> None:
         assert (after, each) == (expected, other)
 
 
-def test_ids_of_words_are_remembered_within_bounds(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kenlm, "_REMEMBERED", 5)
-    model, twin = read_at_once(path), plain(path)
+@pytest.mark.parametrize("compiled", [mapped, read_at_once])
+def test_words_in_any_form_are_read_as_in_plain_python(path: Path, compiled: object) -> None:
+    assert callable(compiled)
+    model, twin = compiled(path), plain(path)
     state, other = kenlm.State(), kenlm.State()
-    for word in ("w1", b"w1", "zyzzy", "w1 w2", "", "日本語", "日本語".encode(), "<s>", "w1", "w2", "w3"):
+    long = ("internationalisation", "internationalisatiom", "internationalisation\nw1")
+    for word in ("w1", b"w1", "zyzzy", "w1 w2", "", "日本語", "日本語".encode(), "<s>", "</s>", "w\0", *long):
         model.BeginSentenceWrite(state)
         twin.BeginSentenceWrite(other)
         found = model.BaseScore(state, word, state)
         assert found == pytest.approx(twin.BaseScore(other, word, other), abs=1e-6)
-        assert len(model._seen) <= 5
-    with pytest.raises(TypeError, match="Cannot convert <class 'int'> to string"):
-        model.BaseScore(state, 5, state)  # type: ignore[arg-type]
+        assert state == other
+        assert model.BaseScore(in_state=state, word=word, out_state=state) == pytest.approx(
+            twin.BaseScore(other, word, other), abs=1e-6
+        )
+
+
+@pytest.mark.parametrize("model_of", [plain, mapped, read_at_once])
+def test_wrong_arguments_are_errors_and_change_nothing(path: Path, model_of: object) -> None:
+    assert callable(model_of)
+    model = model_of(path)
+    state = kenlm.State()
+    model.BeginSentenceWrite(state)
+    for _ in range(2):  # the first call of compiled code makes it take over
+        for args, said in (
+            ((state, 5, state), "Cannot convert <class 'int'> to string"),
+            ((state, "w1", None), "a State is needed, not NoneType"),
+            ((b"", "w1", state), "a State is needed, not bytes"),
+            ((bytearray(99), "w1", state), "a State is needed, not bytearray"),
+            ((state, "w1"), "missing 1 required positional argument"),
+        ):
+            with pytest.raises(TypeError, match=said):
+                model.BaseScore(*args)
+        with pytest.raises(UnicodeEncodeError):
+            model.BaseScore(state, "\ud800", state)
+        fresh = kenlm.State()
+        model.BeginSentenceWrite(fresh)
+        assert state == fresh
+        empty = kenlm.State()
+        if model._steps.calls is not None:  # it must grow, and cannot while somebody looks at it
+            with memoryview(empty), pytest.raises(BufferError):
+                model.BaseScore(state, "w1", empty)
+        model.BaseScore(state, "w1", empty)
+
+
+def test_compiled_function_takes_the_place_of_the_method_but_not_of_a_users(path: Path) -> None:
+    class Doubled(kenlm.Model):
+        def BaseScore(self, in_state, word, out_state):  # type: ignore[no-untyped-def]  # noqa: N802
+            return 2 * super().BaseScore(in_state, word, out_state)
+
+    config = kenlm.Config()
+    config.load_method = kenlm.LoadMethod.READ
+    model, doubled = kenlm.Model(path, config), Doubled(path, config)
+    state, after = kenlm.State(), kenlm.State()
+    model.BeginSentenceWrite(state)
+    score = model.BaseScore(state, "w1", after)
+    assert type(model.BaseScore).__name__ == "builtin_function_or_method"
+    assert model.BaseScore(state, "w1", after) == score
+    for _ in range(2):
+        doubled.BeginSentenceWrite(state)
+        assert doubled.BaseScore(state, "w1", after) == 2 * score
+        assert doubled.BaseFullScore(state, "w1", after).log_prob == score
+
+
+def test_a_function_and_a_state_outlive_their_model(path: Path) -> None:
+    model = mapped(path)
+    state, after = kenlm.State(), kenlm.State()
+    model.BeginSentenceWrite(state)
+    expected = model.BaseScore(state, "w1", after)
+    step, gone = model.BaseScore, weakref.ref(model._steps.calls)
+    often = sum(model._model.trie.sizes)
+    del model
+    assert all(abs(step(state, "w1", after) - expected) < 1e-6 for _ in range(often))
+    assert gone() is None  # in between, all n-grams were loaded
+    del step
+    again = copy.copy(after)
+    assert (after == again, hash(after) == hash(again), after != again) == (True, True, False)
+    with pytest.raises(ValueError, match="belongs to another model"):
+        read_at_once(path).BaseScore(after, "w1", after)
+
+
+def test_states_are_like_values(path: Path) -> None:
+    model = read_at_once(path)
+    states = [kenlm.State() for _ in range(3)]
+    model.BeginSentenceWrite(states[0])
+    model.NullContextWrite(states[1])
+    model.BaseScore(states[0], "w1", states[2])
+    assert all(states)
+    assert sorted(states)[0] == states[1] == kenlm.State()
+    assert states[1] <= states[2] >= states[1]
+    assert not states[1] > states[1]
+    assert repr(kenlm.State()) == "<State of 0 words>"
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(states[0])

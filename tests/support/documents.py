@@ -9,14 +9,22 @@ Comments before a block change how it is tested, not what readers see:
 ``<!-- test: needs CORPUS -->``        from here on blocks are run only where this corpus is available
 ``<!-- test: file NAME -->``           the reader's own file is there from here on (400 lines of text)
 ``<!-- test: run python CODE -->``     makes what the reader has from elsewhere
+``<!-- test: save NAME -->``           the next block is a file: it is written, not run
+``<!-- test: serves -->``              each command of the next block is a server: it is asked for its models,
+                                       on a free port, and stopped
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import resource
+import signal
 import subprocess
 import sys
+import threading
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,7 +46,8 @@ PROGRAMS = (
     "mkdir",
     "cp",
 )
-SECONDS = 900  # most for one command, however busy the machine is
+CPU_SECONDS = 600  # most for one process of a command, however busy the machine is
+SECONDS = 7200  # most for one that waits and computes nothing
 _NUMBER = re.compile(r"\d[\d,]*\.?\d*(?:e[+-]?\d+)?")
 
 
@@ -53,6 +62,7 @@ class Command:
     shown: tuple[str, ...] = ()  # the output as the document shows it
     skipped: str = ""
     needs: str = ""  # a corpus
+    serves: bool = False  # it answers over HTTP until it is stopped
 
     def __str__(self) -> str:
         return f"{self.document}:{self.line}: {self.text}"
@@ -66,7 +76,7 @@ def documents() -> list[Path]:
 def commands(path: Path) -> Iterator[Command]:
     """Every command of a document, in order; the marks have been applied."""
     text = path.read_text(encoding="utf-8")
-    name, skipped, differs = path.name, "", False
+    name, skipped, saved, differs, serves = path.name, "", "", False, False
     limits, needs = {"minutes": "", "steps": ""}, ""
     for found in FENCE.finditer(text):
         line = text.count("\n", 0, found.start()) + 1
@@ -81,6 +91,10 @@ def commands(path: Path) -> Iterator[Command]:
                 differs = True
             elif word == "skip,":
                 skipped = rest
+            elif word == "save":
+                saved = rest
+            elif mark == "serves":
+                serves = True
             elif word == "file":
                 yield Command(name, line, _own_file(rest), True)
             elif word == "run":
@@ -88,10 +102,12 @@ def commands(path: Path) -> Iterator[Command]:
             else:
                 raise ValueError(f"{name}:{line}: unknown mark '{mark}'")
             continue
-        for each in _in_block(name, line, kind, _shorter(body, **limits)):
+        if saved:
+            yield Command(name, line + 1, f"open({saved!r}, 'w', encoding='utf-8').write({body!r})", True)
+        for each in () if saved else _in_block(name, line, kind, _shorter(body, **limits)):
             shown = () if skipped or differs else each.shown
-            yield replace(each, shown=shown, skipped=skipped, needs=needs)
-        skipped, differs = "", False
+            yield replace(each, shown=shown, skipped=skipped, needs=needs, serves=serves)
+        skipped, saved, differs, serves = "", "", False, False
 
 
 def _in_block(name: str, line: int, kind: str, body: str) -> Iterator[Command]:
@@ -164,13 +180,51 @@ def environment(folder: Path) -> dict[str, str]:
 
 def run(command: Command, folder: Path) -> str:
     """Run a command in a folder and return what it printed; it must succeed."""
+    if command.serves:
+        return serve(command, folder)
     typed = [sys.executable, "-c", command.text] if command.is_python else ["bash", "-c", command.text]
     done = subprocess.run(
         typed, cwd=folder, env=environment(folder), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=SECONDS, check=False,
+        timeout=SECONDS, preexec_fn=limit, check=False,
     )  # fmt: skip
     assert done.returncode == 0, f"{command}\n{done.stdout[-1000:]}{done.stderr[-2000:]}"
     return done.stdout + done.stderr
+
+
+def limit() -> None:
+    """Let this process and each that it starts end after its processor time."""
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+
+
+def serve(command: Command, folder: Path) -> str:
+    """Start a server on a free port, ask which models it has, stop it; it must end well."""
+    words = command.text.partition("#")[0]
+    process = subprocess.Popen(
+        ["bash", "-c", f"exec {words} --port 0"], cwd=folder, env=environment(folder),
+        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=limit,
+    )  # fmt: skip
+    alarm = threading.Timer(SECONDS, os.killpg, (process.pid, signal.SIGKILL))
+    alarm.start()
+    try:
+        assert process.stderr is not None
+        printed = ""
+        while (found := re.search(r"^serving .* at (http://\S+)", printed, re.MULTILINE)) is None:
+            line = process.stderr.readline()
+            assert line, f"{command}\n{printed}"
+            printed += line
+        with urllib.request.urlopen(f"{found[1]}/v1/models", timeout=60) as answer:
+            served = [each["id"] for each in json.load(answer)["data"]]
+        process.send_signal(signal.SIGTERM)
+        printed += process.stderr.read()
+        assert process.wait(60) == 0, f"{command}\n{printed}"
+    finally:
+        alarm.cancel()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    assert served, str(command)
+    return printed
 
 
 def missing(command: Command, printed: str) -> list[str]:
