@@ -206,14 +206,14 @@ def serve(command: Command, folder: Path) -> str:
     )  # fmt: skip
     alarm = threading.Timer(SECONDS, os.killpg, (process.pid, signal.SIGKILL))
     alarm.start()
+    assert process.stderr is not None
+    printed = ""
     try:
-        assert process.stderr is not None
-        printed = ""
-        while (found := re.search(r"^serving .* at (http://\S+)", printed, re.MULTILINE)) is None:
+        while (found := re.search(r"^serving .* at (http://\S+/)", printed, re.MULTILINE)) is None:
             line = process.stderr.readline()
             assert line, f"{command}\n{printed}"
             printed += line
-        with urllib.request.urlopen(f"{found[1]}/v1/models", timeout=60) as answer:
+        with urllib.request.urlopen(f"{found[1]}v1/models", timeout=60) as answer:
             served = [each["id"] for each in json.load(answer)["data"]]
         process.send_signal(signal.SIGTERM)
         printed += process.stderr.read()
@@ -223,6 +223,7 @@ def serve(command: Command, folder: Path) -> str:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+        process.stderr.close()
     assert served, str(command)
     return printed
 
