@@ -48,7 +48,7 @@ PROGRAMS = (
 )
 CPU_SECONDS = 600  # most for one process of a command, however busy the machine is
 SECONDS = 7200  # most for one that waits and computes nothing
-_NUMBER = re.compile(r"\d[\d,]*\.?\d*(?:e[+-]?\d+)?")
+_NUMBER = re.compile(r"(?:(?<!\w)[+-])?\d[\d,]*\.?\d*(?:e[+-]?\d+)?")  # with its sign
 
 
 @dataclass(frozen=True)
