@@ -23,7 +23,8 @@ import numpy as np
 from nextword.core.contracts import END, SPECIALS, START, UNKNOWN, Block, PackedScorer
 from nextword.core.errors import NextwordError, RunError
 from nextword.formats.arpa.files import read_arpa
-from nextword.formats.states import State, Steps, Text, as_bytes, last
+from nextword.formats.state import State, last
+from nextword.formats.steps import Steps, Text, as_bytes
 from nextword.formats.walk import ContractWalk, TrieWalk, Walk
 from nextword.ngram.model import NgramModel
 from nextword.text.vocab import FIRST_WORD, Vocabulary, escape

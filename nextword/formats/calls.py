@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 from numba import typeof
@@ -18,8 +17,7 @@ from nextword.core.contracts import SPECIALS, START, UNKNOWN
 from nextword.core.errors import DamagedError
 from nextword.formats import walk_kernels as kernels
 from nextword.formats.arpa.lines import ZERO_LOG10
-from nextword.formats.states import State
-from nextword.formats.walk import DAMAGED
+from nextword.formats.state import MAKERS, State
 from nextword.ngram.arrays import Trie
 from nextword.ngram.fast.index import Index
 from nextword.ngram.settings import LONGEST
@@ -31,6 +29,7 @@ _SLOTS_PER_WORD = 1.5  # at least; more make the table larger than a cache, whic
 UNLIMITED = 2**62
 Room = tuple[Array, Array, Array]
 _numbers = count(1)
+DAMAGED = "the offsets of the n-gram arrays point outside them; train the run again"
 
 
 class Calls:
@@ -56,7 +55,7 @@ class Calls:
         self.head, self._kept = _layout(trie, shown, zeros, index)
         self.head[kernels.LEFT] = UNLIMITED
         self.number = next(_numbers)
-        ALIVE[self.number] = self
+        MAKERS[self.number] = self
         self._rooms: list[Room] = []
         # Called with `head` as first argument: nothing is in between. NaN: damaged arrays, or used up.
         self.score = _direct(kernels.score, self.head, b"", True, True)
@@ -114,9 +113,6 @@ class Calls:
         if found < 0:
             raise DamagedError(DAMAGED)
         return found
-
-
-ALIVE: WeakValueDictionary[int, Calls] = WeakValueDictionary()
 
 
 def _direct(kernel: Any, *args: Any) -> Callable[..., Any]:

@@ -2,7 +2,7 @@
 
 A call of a compiled kernel by numba takes longer than reading a word: it unpacks a tuple and converts every
 argument. Here compiled code gets the arguments as Python has them (METH_FASTCALL), and asks Python's C
-interface for the few numbers it needs. What it cannot do at once, it leaves to `states.Steps.score`, which
+interface for the few numbers it needs. What it cannot do at once, it leaves to `steps.Steps.score`, which
 gives the same results; a test compares the two.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from numba import carray, cfunc, njit, types  # type: ignore[attr-defined]
 
 from nextword.formats import walk_kernels as kernels
-from nextword.formats.states import Steps
+from nextword.formats.steps import Steps
 from nextword.text.kernels import word_at
 
 _OBJECT = types.intp  # the address of a Python object; 0: there was an error

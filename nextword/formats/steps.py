@@ -1,13 +1,7 @@
-"""Words read one by one after states: what KenLM's `BaseScore` does, in plain Python or compiled.
-
-A state that plain Python made has a context of `walk`; one that compiled code made is a row of numbers, see
-`walk_kernels`, in the bytes that a `State` consists of. So a new one costs hardly anything, and compiled
-code finds its numbers without asking for an attribute.
-"""
+"""Words read one by one after states: what KenLM's `BaseScore` does, in plain Python or compiled."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +9,7 @@ import numpy as np
 
 from nextword.core.contracts import UNKNOWN
 from nextword.core.errors import DamagedError
+from nextword.formats.state import State, last
 from nextword.formats.walk import DAMAGED, Context, TrieWalk, Walk
 from nextword.text.vocab import FIRST_WORD
 
@@ -25,85 +20,6 @@ if TYPE_CHECKING:
 Text = str | bytes
 Full = tuple[float, int, bool]  # log10 p, the length of the n-gram, whether the word is unknown
 OTHER_MODEL = "this State belongs to another model; call BeginSentenceWrite of this one first"
-# The first columns of a row: words held, length of the last n-gram, whether its word is unknown, whose it
-# is, how many of its words can still matter (-1: not asked yet). Then the nodes and the words.
-COLUMNS = struct.Struct("5q")
-
-
-class State(bytearray):
-    """What a model remembers of the preceding words: only as many as can still matter.
-
-    Two states are equal if every continuation has the same probability after both. States can be compared,
-    hashed and copied. A new one is empty: `Model.BeginSentenceWrite` or `NullContextWrite` sets it.
-    """
-
-    __slots__ = ("_context",)
-    _context: Context  # set by plain Python; it counts where there are no bytes
-
-    def _be(self, context: Context) -> None:
-        self.clear()
-        self._context = context
-
-    def _words(self) -> tuple[int, ...]:
-        """Return the words that can still matter, newest first."""
-        if not len(self):
-            return self._context.words if hasattr(self, "_context") else ()
-        held, _, _, maker, matter = COLUMNS.unpack_from(self)
-        if matter < 0:
-            from nextword.formats.calls import ALIVE
-
-            calls = ALIVE.get(maker)  # without its model, a state goes by all words
-            matter = held if calls is None else calls.matter(np.frombuffer(self, np.int64))
-            struct.pack_into("q", self, COLUMNS.size - 8, matter)
-        first = (len(self) + COLUMNS.size) // 2  # as many nodes as words
-        return struct.unpack_from(f"{matter}q", self, first)
-
-    def _maker(self) -> int:
-        """Return the number of the compiled code that made this state; 0: none did."""
-        return int(COLUMNS.unpack_from(self)[3]) if len(self) else 0
-
-    def _key(self) -> tuple[int, tuple[int, ...]]:
-        words = self._words()
-        return len(words), words
-
-    def __eq__(self, other: object) -> bool:
-        return self._words() == other._words() if isinstance(other, State) else NotImplemented
-
-    def __ne__(self, other: object) -> bool:
-        return self._words() != other._words() if isinstance(other, State) else NotImplemented
-
-    def __lt__(self, other: object) -> bool:
-        return self._key() < other._key() if isinstance(other, State) else NotImplemented
-
-    def __le__(self, other: object) -> bool:
-        return self._key() <= other._key() if isinstance(other, State) else NotImplemented
-
-    def __gt__(self, other: object) -> bool:
-        return self._key() > other._key() if isinstance(other, State) else NotImplemented
-
-    def __ge__(self, other: object) -> bool:
-        return self._key() >= other._key() if isinstance(other, State) else NotImplemented
-
-    def __hash__(self) -> int:  # type: ignore[override]  # unlike other bytes, a state has one
-        return hash(self._words())
-
-    def __bool__(self) -> bool:
-        return True
-
-    def __repr__(self) -> str:
-        return f"<State of {len(self._words())} words>"
-
-    def __copy__(self) -> State:
-        copied = State(self)
-        if hasattr(self, "_context"):
-            copied._context = self._context
-        return copied
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> State:
-        return self.__copy__()
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        raise TypeError("a State cannot be pickled: it belongs to a model that is in memory")
 
 
 class Steps:
@@ -204,12 +120,6 @@ class Steps:
         if context.walk is not self.walk:
             raise ValueError(OTHER_MODEL)
         return context
-
-
-def last(state: State) -> tuple[int, bool]:
-    """Return the length of the n-gram of the last word that was read, and whether it is unknown."""
-    _, length, is_unknown, _, _ = COLUMNS.unpack_from(state)
-    return length, bool(is_unknown)
 
 
 def as_bytes(text: Text) -> bytes:
