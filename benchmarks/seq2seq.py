@@ -4,8 +4,8 @@
                                  [--steps 6] [--sentences 512] [--trained 200] [--length 0] [--threads 1]
 
 --joey: the Python of an environment of its own with ``pip install --no-deps joeynmt==2.3.0`` and what its
-model and search import (torch, numpy, pyyaml, sacrebleu, sentencepiece, subword-nmt, sacremoses, packaging,
-importlib-metadata, matplotlib, tqdm). CTranslate2 is a part of ours (``.[export]``).
+model and search import (torch==2.13.0, numpy, pandas, pyyaml, sacrebleu, sentencepiece, subword-nmt,
+packaging, sacremoses, 'importlib-metadata<9', tqdm). CTranslate2 is a part of ours (``.[export]``).
 
 Multi30k, German to English, the same subwords for all. Everybody is a process of its own with one thread and
 takes its turn; figures are medians of real target tokens a CPU second (and by wall time). Training: batches
