@@ -2,7 +2,7 @@
 
 For changes that must not change a number: folders moved, classes renamed, loops rearranged.
 
-    python benchmarks/same_numbers.py --before CHECKOUT [--text FILE] [--only lstm,ngram]
+    python benchmarks/same_numbers.py --before CHECKOUT [--text FILE] [--only lstm,ngram,tag:lstm]
 
 Both train on this machine, in float32 with one thread and a fixed number of steps, one after the other.
 Weights, arrays and tokenizer must be equal, and so must every setting that both know. A network is then
@@ -31,6 +31,7 @@ SETTINGS = (
     "train.steps=300", "train.save_every=20", "train.precision=fp32", "train.threads=1", "train.batch=8",
     "train.length=16",
 )  # fmt: skip
+LABELLED = ("tag:lstm", "tag:window", "classify:gru", "classify:linear")  # examples are made from the text
 KEPT = (".safetensors", ".npy", "tokenizer.json", "config.toml")
 Found = dict[str, str]  # the digest of a file, or the value of a setting
 
@@ -40,20 +41,39 @@ def command(
 ) -> tuple[list[str], dict[str, str]]:
     """One training by one checkout: its command line and environment."""
     environment = {**os.environ, "PYTHONPATH": str(checkout), "NEXTWORD_CACHE": str(out.parent / "cache")}
-    sets = SETTINGS if family in NETWORKS else ()
+    task, _, model = family.rpartition(":")
+    sets = SETTINGS if model in NETWORKS else ()
+    if task:
+        sets = tuple(each for each in sets if not each.startswith("train.length"))
+        text = examples(task, text, out.parent)
     words = [
         sys.executable,
         "-m",
         "nextword",
         "train",
         str(text),
+        *(("--task", task) if task else ()),
         "--model",
-        family,
+        model,
         "--out",
         str(out),
         *more,
     ]
     return words + [word for each in sets for word in ("--set", each)], environment
+
+
+def examples(task: str, text: Path, folder: Path) -> Path:
+    """Write labelled examples: a word's tag is its last letter, a line's class whether it has a comma."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [line.split() for line in text.read_text().split("\n") if len(line.split()) > 3]
+    if task == "tag":
+        sentences = ["".join(f"{word}\t{word[-1].upper()}\n" for word in words) for words in lines]
+        path, written = folder / "tags.txt", "\n".join(sentences)
+    else:
+        rows = [f"{'yes' if ',' in ' '.join(words) else 'no'}\t{' '.join(words)}\n" for words in lines]
+        path, written = folder / "classes.tsv", "".join(rows)
+    path.write_text(written)
+    return path
 
 
 def train(checkout: Path, *asked: Any) -> None:
@@ -100,7 +120,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--before", type=Path, required=True, help="a checkout of the commit to compare with")
     parser.add_argument("--text", type=Path, default=HERE / "README.md")
-    parser.add_argument("--only", default=",".join(COUNTS + NETWORKS))
+    parser.add_argument("--only", default=",".join(COUNTS + NETWORKS + LABELLED))
     asked = parser.parse_args()
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -108,13 +128,13 @@ def main() -> int:
             sides = (("before", asked.before.resolve()), ("after", HERE))
             text, found = asked.text.resolve(), []
             for name, checkout in sides:
-                train(checkout, family, text, Path(folder) / name / family)
-                found.append(digests(Path(folder) / name / family))
-            if family in NETWORKS:
-                begun = Path(folder) / "begun" / family
+                train(checkout, family, text, Path(folder) / name / family.replace(":", "-"))
+                found.append(digests(Path(folder) / name / family.replace(":", "-")))
+            if family.rpartition(":")[2] in NETWORKS:
+                begun = Path(folder) / "begun" / family.replace(":", "-")
                 interrupt(sides[0][1], family, text, begun)
                 for (name, checkout), digest in zip(sides, found, strict=True):
-                    resumed = Path(folder) / name / f"{family}-resumed"
+                    resumed = Path(folder) / name / f"{family}-resumed".replace(":", "-")
                     shutil.copytree(begun, resumed)
                     train(checkout, family, text, resumed, "--resume")
                     digest |= {f"resumed {file}": value for file, value in digests(resumed).items()}
