@@ -28,12 +28,12 @@ from nextword.models.build import shape_of
 from nextword.models.encoders.transformer import TransformerEncoder
 from nextword.models.reread import Plan
 from nextword.models.source_reader import SourceReader, SourceSettings, with_copies
-from nextword.models.transformer import TransformerNetwork, TransformerSettings, WindowState, first_state
+from nextword.models.transformer import DecoderSettings, TransformerNetwork, WindowState, first_state
 
 EMBEDDING = 0.02  # standard deviation of new vectors: a token does not predict itself, though both are tied
 
 
-class TransformerTranslatorSettings(SourceSettings, TransformerSettings):
+class TransformerTranslatorSettings(SourceSettings, DecoderSettings):
     """A Transformer that reads a source."""
 
     reads_source: ClassVar[bool] = True

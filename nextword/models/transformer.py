@@ -41,8 +41,8 @@ from nextword.models.reread import Plan
 POSITIONS = 4096  # tokens that are read at once, at most, where no gradient is needed
 
 
-class TransformerSettings(PartSettings, NeuralSettings):
-    """A Transformer. A part's name is one of its slot: `nextword list SLOT`."""
+class DecoderSettings(PartSettings, NeuralSettings):
+    """A Transformer that reads from left to right, with or without a source."""
 
     overlap: float = Field(0.5, ge=0, lt=1, description="share of a full context that is read again")
     head_bias: bool = Field(
@@ -91,7 +91,7 @@ class TransformerNetwork(Network):
 
     def __init__(
         self,
-        settings: TransformerSettings,
+        settings: DecoderSettings,
         vocab_size: int,
         closed: bool,
         shape: Shape | None = None,
@@ -323,8 +323,8 @@ def _may_write(state: WindowState) -> bool:
     return int(state.newest) == int(state.number)
 
 
-class ObjectiveSettings(TransformerSettings):
-    """A Transformer, and what it learns from text."""
+class TransformerSettings(DecoderSettings):
+    """A Transformer, and what it learns from text. A part's name is one of its slot: `nextword list SLOT`."""
 
     objective: Slot["objective"] = Field(
         "causal",
@@ -338,24 +338,17 @@ class ObjectiveSettings(TransformerSettings):
     )
 
 
-def objective_of(settings: TransformerSettings) -> str:
-    """Return what is learned; settings without an objective predict the next token."""
-    return settings.objective if isinstance(settings, ObjectiveSettings) else "causal"
-
-
 def _make(settings: TransformerSettings, vocab_size: int, closed: bool) -> Network:
-    network: Network = find("objective", objective_of(settings)).made(settings, vocab_size, closed)
+    network: Network = find("objective", settings.objective).made(settings, vocab_size, closed)
     return network
 
 
 def _cost(settings: TransformerSettings, vocab_size: int) -> Cost | None:
-    cost: Cost | None = find("objective", objective_of(settings)).cost(settings, vocab_size)
+    cost: Cost | None = find("objective", settings.objective).cost(settings, vocab_size)
     return cost
 
 
 # 8 rows of 256 tokens are an update: a step takes a fraction of a second on a processor of two cores.
 DEFAULTS: dict[str, Any] = {"train.batch": 8}
-TRANSFORMER = NeuralFamily(
-    "transformer", ObjectiveSettings, _make, DEFAULTS, row_length=0, formula=_cost
-)
+TRANSFORMER = NeuralFamily("transformer", TransformerSettings, _make, DEFAULTS, row_length=0, formula=_cost)
 """Attention to all tokens of a window, with parts named by settings (Vaswani et al. 2017)."""

@@ -28,7 +28,7 @@ from nextword.core.events import Event, Note, Stage
 from nextword.core.settings import Settings
 from nextword.models import presets
 from nextword.models.counts import count
-from nextword.models.transformer import TransformerSettings
+from nextword.models.transformer import DecoderSettings
 from nextword.runs.settings import RunSettings, changed
 from nextword.training.budget.trial import try_steps
 from nextword.training.order import Conditions
@@ -153,7 +153,7 @@ class Planner:
         """Count parameters, and operations for a token, by formula."""
         family: Any = settings.find_family()
         parameters = int(family.count_parameters(settings.model, self.text.vocab_size))
-        if not isinstance(settings.model, TransformerSettings):
+        if not isinstance(settings.model, DecoderSettings):
             return parameters, None
         length = length_of(settings.train, settings.model)
         return parameters, count(settings.model, self.text.vocab_size, 1, length).products / length
