@@ -58,7 +58,7 @@ class Worker:
         self.counts = Counts()
         self._model, self._tokenizer = model, tokenizer
         self.rows, self.most = rows, rows + waiting  # texts that are continued together; with those that wait
-        self._sharing = _share if "torch" in sys.modules else _as_it_is  # count models need no torch
+        self._sharing = _share if sys.modules.get("torch") else _as_it_is  # count models need no torch
         self._taken = 0  # rows and calls that are under way or wait
         self._jobs: dict[Request, _Job] = {}
         self._inbox: deque[Callable[[], None]] = deque()

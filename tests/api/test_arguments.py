@@ -30,7 +30,7 @@ METHODS = sorted(
 )
 # What a command needs and a function does not, by verb; None: every verb.
 PRINTED = {
-    None: {"debug", "json"},
+    None: {"debug", "json", "parts"},  # parts: Python imports them
     "train": {"estimate"},  # nextword.estimate
     "eval": set(),
     "score": {

@@ -33,7 +33,10 @@ COMMANDS = {
     },
     "lm-eval": {"--include", "--limit", "--fewshot"},
     "serve": {"--host", "--port", "--api-key-file", "--insecure"},
-    "compare": {"--task", "--models", "--valid", "--tokenizer", "--minutes", "--seeds", "--set", "--out"},
+    "compare": {
+        "--task", "--models", "--valid", "--tokenizer", "--minutes", "--rows", "--tokens", "--match", "--seeds",
+        "--set", "--out",
+    },
     "lab": {"--run", "--out"},
     "inspect": {
         "--what", "--text", "--against", "--layer", "--head", "--unit", "--set-gate", "--out", "--set",
