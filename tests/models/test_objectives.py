@@ -7,7 +7,7 @@ from nextword.core import catalog
 from nextword.core.contracts import START
 from nextword.core.errors import ConfigError
 from nextword.models.impossible import BOTH_SIDES, PREFIXES
-from nextword.models.transformer import ObjectiveSettings
+from nextword.models.transformer import TransformerSettings
 
 torch.set_num_threads(1)
 V, T = 20, 9
@@ -139,4 +139,4 @@ def test_parameters_are_counted_as_they_are(objective):
 )
 def test_what_cannot_go_together_is_refused_in_one_sentence(given, said):
     with pytest.raises(ConfigError, match=said):
-        ObjectiveSettings(**given)
+        TransformerSettings(**given)
