@@ -34,8 +34,8 @@ COMMANDS = {
     "lm-eval": {"--include", "--limit", "--fewshot"},
     "serve": {"--host", "--port", "--api-key-file", "--insecure"},
     "compare": {
-        "--task", "--models", "--valid", "--tokenizer", "--minutes", "--rows", "--tokens", "--match", "--seeds",
-        "--set", "--out",
+        "--task", "--models", "--valid", "--tokenizer", "--minutes", "--rows", "--tokens", "--match",
+        "--seeds", "--set", "--out",
     },
     "lab": {"--run", "--out"},
     "inspect": {
