@@ -33,7 +33,7 @@ def translator(name, given, letters):
     network = family.build(family.Settings(**{"hidden": 32, "layers": 1, **given}), words)
     with torch.no_grad():
         for weight in network.parameters():
-            weight += 0.2 * torch.randn_like(weight)
+            weight += 0.4 * torch.randn_like(weight)
     network.fixed = True
     return Translator(network, words)
 

@@ -212,7 +212,7 @@ def test_long_input_is_split_into_sentences_on_request(files, capsys):
     assert [each["source"] for each in found["sentences"]] == parts[:2]
     assert found["score"] == pytest.approx(sum(each["score"] for each in found["sentences"]), abs=1e-5)
     assert found["text"] == f"{alone[0]} {alone[1]}"
-    with pytest.raises(ConfigError, match="'--split' is 'words', and only 'sentences' is known"):
+    with pytest.raises(ConfigError, match="'split' is 'words', and only 'sentences' is known"):
         run.predict(parts, split="words")
 
 

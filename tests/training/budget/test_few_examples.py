@@ -114,4 +114,4 @@ def test_time_is_reserved_for_what_is_measured_again(task):
     list(loop.fit(job))
     for other in ("leave", "save", "measure"):
         clock.release(other)
-    assert (clock.reserved() > 0) == (task == "classify")
+    assert clock.reserved() > 0  # a class's temperature, the score of the tag O
