@@ -100,7 +100,7 @@ class TranslationReport:
     def __str__(self) -> str:
         values = self.values()
         first = sorted(values, key=lambda name: name != self.decides)
-        lines = [f"{name.replace('_', ' '):<{_WIDTH}}{_shown(name, values[name])}" for name in first]
+        lines = [f"{name.replace('_', ' '):<{_WIDTH - 1}} {_shown(name, values[name])}" for name in first]
         empty = f", {self.empty:,} empty" if self.empty else ""
         lines.append(f"{'texts':<{_WIDTH}}{self.texts:,}{empty}")
         if self.decode:
