@@ -19,6 +19,7 @@ export function open(place, state, remember) {
   let view = state.view ?? "";
   let at = Number(state.at ?? -1); // the token that is chosen
   let wantedNames = { a: state.a ?? "", b: state.b ?? "" };
+  let note = ""; // what stays to be said after an answer
 
   const field = el("textarea", {
     id: "text", class: "text", rows: "4", dir: "auto", maxlength: String(LETTERS), spellcheck: "false",
@@ -54,6 +55,7 @@ export function open(place, state, remember) {
   function select(side, label) {
     return el("select", { "aria-label": label, onchange: () => {
       wantedNames[side] = selects[side].value;
+      note = "";
       sides[side] = null;
       if (side === "b") view = selects.b.value ? "difference" : "a";
       at = -1;
@@ -69,9 +71,10 @@ export function open(place, state, remember) {
     put(selects.b, el("option", { value: "" }, "none"), known.map(option));
     selects.a.value = known.includes(wantedNames.a) ? wantedNames.a : known[0] ?? "";
     selects.b.value = known.includes(wantedNames.b) ? wantedNames.b : "";
-    problem.textContent = known.length ? "" : training.length ? "The first model is being trained …" : "No language model is served yet.";
-    const lost = ["a", "b"].find((side) => wantedNames[side] && known.length && !known.includes(wantedNames[side]));
-    if (lost) problem.textContent = `This link names a model that is not served: ${wantedNames[lost]}.`;
+    const lost = ["a", "b"].find((side) => wantedNames[side] && !known.includes(wantedNames[side]));
+    const missing = training.length ? "The first model is being trained …" : "No language model is served yet.";
+    note = !known.length ? missing : lost ? `This link names a model that is not served: ${wantedNames[lost]}.` : "";
+    problem.textContent = note;
     refresh("a");
     refresh("b");
   }
@@ -98,7 +101,7 @@ export function open(place, state, remember) {
       (answer, asked) => {
         if (asked.model !== selects[side].value || asked.text !== field.value) return;
         sides[side] = answer;
-        problem.textContent = "";
+        problem.textContent = note;
         draw();
       },
       (error) => {
