@@ -72,7 +72,10 @@ def test_run_is_on_disk_before_it_has_its_name(again, tmp_path):
     assert {"config.toml", "tokenizer.json", "training.json", "MANIFEST.json", "ngram-3.probs.npy"} <= written
     last = max(at for at, call in enumerate(calls) if call.kind == "write" and "/.r.new-" in call.path)
     assert calls[last].path.endswith("/MANIFEST.json")
-    removed = places(calls, ("remove",), lambda call: "/.r.new-" in call.path)
+    # A slow machine also reports progress, in a file that goes before the run has its name.
+    removed = places(
+        calls, ("remove",), lambda call: "/.r.new-" in call.path and not call.path.endswith("/live.jsonl")
+    )
     assert bool(removed) == again
     parent = placed + calls[placed:].index(traces.Call("fsync", str(tmp_path)))
     assert all(at > parent for at in removed)
