@@ -212,7 +212,8 @@ async def one_kind(port: int, model: str, number: int) -> int:
     try:
         writer.write(
             f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+            + body
         )
         if kind == 5:
             await asyncio.sleep(0.01)

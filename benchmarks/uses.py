@@ -157,9 +157,7 @@ def retrieved(learned):
         for word in set(said.lower().split()):
             found_in.setdefault(word, []).append(at)
     weight = {word: math.log(len(learned) / len(places)) for word, places in found_in.items()}
-    length = [
-        math.sqrt(sum(weight[w] ** 2 for w in set(said.lower().split()))) or 1.0 for said, _ in learned
-    ]
+    length = [math.sqrt(sum(weight[w] ** 2 for w in set(said.lower().split()))) or 1.0 for said, _ in learned]
 
     def reply(said, _):
         scores = Counter()

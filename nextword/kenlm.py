@@ -262,6 +262,7 @@ class Model:
     def __reduce__(self) -> tuple[type[Model], tuple[bytes]]:
         return (type(self), (self.path,))
 
+
 class LanguageModel(Model):
     """KenLM's older name for `Model`."""
 

@@ -35,9 +35,7 @@ class Learner:
 
     def __init__(self, task: str, folder: Path) -> None:
         self.is_tagger = task == "tag"
-        rows = {
-            name: json.loads((folder / f"{name}.json").read_text()) for name in ("train", "dev", "test")
-        }
+        rows = {name: json.loads((folder / f"{name}.json").read_text()) for name in ("train", "dev", "test")}
         self.gold = [targets for _, targets in rows["dev"]]
         self.has_spans = self.is_tagger and any("O" in targets for targets in self.gold)
         self.several = not self.is_tagger and any("," in targets for targets in self.gold)
@@ -56,9 +54,7 @@ class Learner:
         vectors = OneHotEmbeddings(words, embedding_length=100)
         if self.is_tagger:
             both = StackedEmbeddings([vectors, CharacterEmbeddings(characters)])
-            self.model = SequenceTagger(
-                both, targets, "y", hidden_size=256, reproject_embeddings=False
-            )
+            self.model = SequenceTagger(both, targets, "y", hidden_size=256, reproject_embeddings=False)
         else:
             document = DocumentRNNEmbeddings([vectors], hidden_size=256, bidirectional=True, rnn_type="LSTM")
             self.model = TextClassifier(

@@ -94,9 +94,7 @@ class Peer:
         import numpy as np
 
         self.written = [[] for _ in range(count)]
-        for rows_B, found in translate(
-            run.model, sources.keep(np.arange(count)), run.vocabulary, settings
-        ):
+        for rows_B, found in translate(run.model, sources.keep(np.arange(count)), run.vocabulary, settings):
             for row, texts in zip(rows_B.tolist(), found, strict=True):
                 self.written[row] = list(texts[0].ids)
         return sum(map(len, self.written))

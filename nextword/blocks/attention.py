@@ -199,9 +199,7 @@ class Attention(Heads):
 
         return branched(state, counts_B)
 
-    def forward(
-        self, x_BTD: Tensor, state: Any, reading: Reading, skip: int = 0
-    ) -> tuple[Tensor, Any]:
+    def forward(self, x_BTD: Tensor, state: Any, reading: Reading, skip: int = 0) -> tuple[Tensor, Any]:
         """Attend, for all tokens but the first ``skip``; return also the keys and values of all tokens."""
         parts = self.project(x_BTD, reading.places)
         if isinstance(state, KeysValues):

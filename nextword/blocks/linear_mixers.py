@@ -17,7 +17,7 @@ from nextword.blocks.autocast import exact
 from nextword.blocks.cache import Memory, Reading
 from nextword.blocks.cost import Cost, Load, linear, weights
 from nextword.blocks.positions import NoPosition
-from nextword.blocks.recurrent_mixers import refuse_both_sides
+from nextword.blocks.recurrent_mixers import FixedState, refuse_both_sides
 from nextword.blocks.roles import Role, Roles
 from nextword.blocks.shape import Shape
 
@@ -30,15 +30,10 @@ class Matrices(NamedTuple):
     sum_BNKV: Tensor
 
 
-class LinearMixer(nn.Module):
+class LinearMixer(FixedState):
     """What they share: queries, keys, values, a decay for each head and token, a norm, a gate."""
 
     roles: ClassVar[Roles] = {"out": Role.OUT, "gain_V": Role.NORM}
-    adds_positions: ClassVar[bool] = False
-    weighs: ClassVar[bool] = False
-    has_heads: ClassVar[bool] = False
-    norms_queries: ClassVar[bool] = False
-    bounded: ClassVar[bool] = True  # its state does not grow
     name: ClassVar[str] = "retnet"
     gated: ClassVar[bool] = True  # the output is gated by SiLU of the input
 

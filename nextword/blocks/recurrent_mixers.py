@@ -35,14 +35,19 @@ def refuse_both_sides(shape: Shape, name: str) -> None:
         )
 
 
-class CellMixer(nn.Module):
-    """A recurrent layer (slot "cell") and an output matrix."""
+class FixedState(nn.Module):
+    """A mixer that remembers a state of fixed size, not keys: it has no scores and no heads to weigh."""
 
     adds_positions: ClassVar[bool] = False
     weighs: ClassVar[bool] = False
     has_heads: ClassVar[bool] = False
     norms_queries: ClassVar[bool] = False
     bounded: ClassVar[bool] = True  # its state does not grow
+
+
+class CellMixer(FixedState):
+    """A recurrent layer (slot "cell") and an output matrix."""
+
     cell: ClassVar[str] = "lstm"
     matrices: ClassVar[int] = 8  # of the cell, from width to width
     biases: ClassVar[int] = 4
@@ -94,15 +99,10 @@ class MinGRUMixer(CellMixer):
     biases = 2
 
 
-class GatedScan(nn.Module):
+class GatedScan(FixedState):
     """What mixers share whose recurrence is c = f ∘ c + b, f and b from the inputs: computed as a scan."""
 
     roles: ClassVar[Roles] = {"out": Role.OUT}
-    adds_positions: ClassVar[bool] = False
-    weighs: ClassVar[bool] = False
-    has_heads: ClassVar[bool] = False
-    norms_queries: ClassVar[bool] = False
-    bounded: ClassVar[bool] = True  # its state does not grow
     gates: ClassVar[int] = 3  # vectors that are computed from each input
     places: ClassVar[int] = 1  # inputs that they are computed from: this one and those before it
 

@@ -163,9 +163,7 @@ class _Vectors(NoPosition):
         S = torch.arange(keys, device=self.buckets_X.device)
         if isinstance(places, slice):
             queries = torch.arange(places.start, places.stop, device=S.device)
-            found_BNTS = self.buckets_X[S - queries[:, None] + self.context].expand(
-                *q_BNTK.shape[:2], -1, -1
-            )
+            found_BNTS = self.buckets_X[S - queries[:, None] + self.context].expand(*q_BNTK.shape[:2], -1, -1)
         else:
             found_BTS = self.buckets_X[S - places.to(S.device)[..., None] + self.context]
             found_BNTS = found_BTS[:, None].expand(-1, q_BNTK.shape[1], -1, -1)

@@ -22,7 +22,7 @@ from nextword.blocks.convolution import Tail, depthwise, empty_tail, with_tail
 from nextword.blocks.cost import Cost, Load, linear, weights
 from nextword.blocks.linear_mixers import CHUNK, Matrices, chunk
 from nextword.blocks.positions import NoPosition
-from nextword.blocks.recurrent_mixers import refuse_both_sides
+from nextword.blocks.recurrent_mixers import FixedState, refuse_both_sides
 from nextword.blocks.roles import Role, Roles
 from nextword.blocks.shape import Shape
 from nextword.core.settings import Settings
@@ -43,14 +43,9 @@ class Held(NamedTuple):
     tail: Tail
 
 
-class Mamba2(nn.Module):
+class Mamba2(FixedState):
     """A state space with one decay a head; queries and keys are common to all heads."""
 
-    adds_positions: ClassVar[bool] = False
-    weighs: ClassVar[bool] = False
-    has_heads: ClassVar[bool] = False
-    norms_queries: ClassVar[bool] = False
-    bounded: ClassVar[bool] = True  # its state does not grow
     name: ClassVar[str] = "mamba2"
     options: ClassVar[type[Settings]] = StateSpaceSettings
     roles: ClassVar[Roles] = {

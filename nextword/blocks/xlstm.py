@@ -20,7 +20,7 @@ from nextword.blocks.cache import Memory, Reading
 from nextword.blocks.cost import Cost, Load, linear, weights
 from nextword.blocks.linear_mixers import CHUNK
 from nextword.blocks.positions import NoPosition
-from nextword.blocks.recurrent_mixers import refuse_both_sides
+from nextword.blocks.recurrent_mixers import FixedState, refuse_both_sides
 from nextword.blocks.roles import Role, Roles
 from nextword.blocks.shape import Shape
 
@@ -35,14 +35,9 @@ class Remembered(NamedTuple):
     most_BN: Tensor
 
 
-class MLSTM(nn.Module):
+class MLSTM(FixedState):
     """An LSTM whose cell is a matrix for each head, without a state in its gates."""
 
-    adds_positions: ClassVar[bool] = False
-    weighs: ClassVar[bool] = False
-    has_heads: ClassVar[bool] = False
-    norms_queries: ClassVar[bool] = False
-    bounded: ClassVar[bool] = True  # its state does not grow
     roles: ClassVar[Roles] = {"out": Role.OUT, "gates": Role.GATE, "gain_X": Role.NORM}
 
     def __init__(self, shape: Shape, position: NoPosition) -> None:
@@ -136,14 +131,9 @@ class Cells(NamedTuple):
     h_BNK: Tensor
 
 
-class SLSTM(nn.Module):
+class SLSTM(FixedState):
     """An LSTM with exponential gates, whose heads see their own last output."""
 
-    adds_positions: ClassVar[bool] = False
-    weighs: ClassVar[bool] = False
-    has_heads: ClassVar[bool] = False
-    norms_queries: ClassVar[bool] = False
-    bounded: ClassVar[bool] = True  # its state does not grow
     roles: ClassVar[Roles] = {"out": Role.OUT, "again_NKX": Role.RECURRENT, "gain_X": Role.NORM}
 
     def __init__(self, shape: Shape, position: NoPosition) -> None:

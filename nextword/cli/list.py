@@ -13,9 +13,7 @@ from nextword.cli.options import Debug, Json
 def list_slot(
     slot: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[SLOT|MODEL]", help="A slot, a model (its settings), or modifications."
-        ),
+        typer.Argument(metavar="[SLOT|MODEL]", help="A slot, a model (its settings), or modifications."),
     ] = None,
     debug: Debug = False,
     json: Json = False,

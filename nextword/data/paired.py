@@ -137,9 +137,7 @@ def encode_pairs(pairs: Sequence[Pair], vocabulary: PairVocabulary) -> PairExamp
     return PairExamples(sources, targets, ids)
 
 
-def within_length(
-    examples: PairExamples, data: PairDataSettings
-) -> Generator[Event, None, PairExamples]:
+def within_length(examples: PairExamples, data: PairDataSettings) -> Generator[Event, None, PairExamples]:
     """Leave out pairs that are too long, or cut their ends off; say how many they are."""
     source_N, target_N = examples.ids.source.lengths_N, examples.ids.target.lengths_N
     long_N = np.maximum(source_N, target_N) > data.longest

@@ -2,7 +2,7 @@
 
 [MAUSAM "Can you think of a fundamental problem in this design?", then "Auto-regressive models"]. A sentence
 has two good translations; words that are drawn independently of each other belong now to one, now to the
-other. """
+other."""
 
 from __future__ import annotations
 

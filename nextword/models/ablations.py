@@ -56,7 +56,10 @@ ABLATIONS: tuple[Modification, ...] = (
     _one(
         "recipe-naive",
         {
-            "train.warmup": 0.0, "train.smoothing": 0.0, "dropout": 0.0, "train.schedule": "constant",
+            "train.warmup": 0.0,
+            "train.smoothing": 0.0,
+            "dropout": 0.0,
+            "train.schedule": "constant",
             "train.betas": (0.9, 0.999),
         },
     ),

@@ -116,5 +116,3 @@ def around(at: int, length: int, window: int) -> tuple[int, int]:
     """Return where the window around a place of a text begins and ends: the place in its middle if it can."""
     first = max(0, min(at - window // 2, length - window))
     return first, min(length, first + window)
-
-

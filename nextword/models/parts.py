@@ -94,9 +94,7 @@ class PartSettings(ComposedSettings):
     memory: MemorySettings = Field(MemorySettings(), description="the feed-forward part memory")
     windowed: WindowedSettings = Field(WindowedSettings(), description="the mixer window")
     latent: LatentSettings = Field(LatentSettings(), description="the mixer latent")
-    state_space: StateSpaceSettings = Field(
-        StateSpaceSettings(), description="the mixers mamba2 and delta"
-    )
+    state_space: StateSpaceSettings = Field(StateSpaceSettings(), description="the mixers mamba2 and delta")
     funnel: FunnelSettings = Field(FunnelSettings(), description="the stacks funnel and hourglass")
     recurrence: RecurrenceSettings = Field(RecurrenceSettings(), description="the stack universal")
 

@@ -145,9 +145,7 @@ class RecurrentTranslator(Network):
     context = None
     carries = False
 
-    def __init__(
-        self, cell: str, settings: RecurrentTranslatorSettings, vocabulary: PairVocabulary
-    ) -> None:
+    def __init__(self, cell: str, settings: RecurrentTranslatorSettings, vocabulary: PairVocabulary) -> None:
         super().__init__()
         H, E = settings.hidden, settings.embedding or settings.hidden
         target, knows = vocabulary.target, settings.knows
@@ -332,9 +330,7 @@ class IndependentTranslator(RecurrentTranslator):
     c(t)) without y(t-1), so that words which fit their places do not fit each other.
     """
 
-    def __init__(
-        self, cell: str, settings: RecurrentTranslatorSettings, vocabulary: PairVocabulary
-    ) -> None:
+    def __init__(self, cell: str, settings: RecurrentTranslatorSettings, vocabulary: PairVocabulary) -> None:
         super().__init__(cell, settings, vocabulary)
         self.scale_words = 0.0  # the vectors of its own words are never seen
 

@@ -1,7 +1,7 @@
 """Alignment: which words of its source a translation looks at, word by word.
 
 [PENN "Attention Mechanism: A Solution to the Bottleneck Problem": soft alignment; Bahdanau et al. 2015,
-figure 3] """
+figure 3]"""
 
 from __future__ import annotations
 

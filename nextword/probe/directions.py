@@ -132,9 +132,7 @@ class Stepped(nn.Module):
 
 
 @torch.no_grad()
-def hold(
-    encoder: RecurrentEncoder, x_1TE: Tensor, fixed: Mapping[str, float], layers: Sequence[int]
-) -> Held:
+def hold(encoder: RecurrentEncoder, x_1TE: Tensor, fixed: Mapping[str, float], layers: Sequence[int]) -> Held:
     """Read a sentence twice: freely, and with the gates of these layers set from its middle on."""
     T = x_1TE.shape[1]
     lengths_1, since = torch.tensor([T], device=x_1TE.device), T // 2

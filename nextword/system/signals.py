@@ -80,9 +80,7 @@ class Stop:
             os._exit(128 + number)
         if self._saves:
             self.number = number
-            tell(
-                f"{signal.Signals(number).name}: saving what was learned; a second Ctrl-C leaves at once"
-            )
+            tell(f"{signal.Signals(number).name}: saving what was learned; a second Ctrl-C leaves at once")
             if self._may_interrupt:
                 self._may_interrupt = False
                 raise Interrupted

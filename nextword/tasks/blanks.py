@@ -205,6 +205,4 @@ def _measured_spans(run: Trained, source: Source) -> SpanReport:
     tokenizer = run.vocabulary
     signature = f"span|tok:{tokenizer.name}|ctx:{run.model.context}|nextword:{version()}"
     values = cast("dict[str, float]", found.values)
-    return SpanReport(
-        found.count, values["nll"], values["accuracy"], time.perf_counter() - began, signature
-    )
+    return SpanReport(found.count, values["nll"], values["accuracy"], time.perf_counter() - began, signature)

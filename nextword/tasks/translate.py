@@ -98,6 +98,7 @@ class Translation(Task):
     formats = ("text", "jsonl")
     writes = True
     starts_from = ("lm",)  # a language model's weights may begin the decoder
+
     @property
     def shared_sizes(self) -> Collection[str]:  # type: ignore[override]
         """Return the settings that a language model decides: its parts and sizes, but for its window."""

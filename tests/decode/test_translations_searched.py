@@ -65,9 +65,7 @@ def test_a_beam_as_wide_as_the_space_finds_what_exhaustive_search_finds(name, gi
         ids_BT[row, : len(text)] = text
     state = model.reorder(model.start(1, source), np.zeros(len(texts), np.int64))
     logp_B = model.score(ids_BT, lengths_B, state)[0].sum(dim=1).tolist()
-    scored = {
-        text: logp / ((5 + len(text)) / 6) ** alpha for text, logp in zip(texts, logp_B, strict=True)
-    }
+    scored = {text: logp / ((5 + len(text)) / 6) ** alpha for text, logp in zip(texts, logp_B, strict=True)}
     best = sorted(scored, key=lambda text: -scored[text])[:10]
     found = written(
         model, source, decode="beam", beam_size=len(texts), n_best=10, max_tokens=longest,

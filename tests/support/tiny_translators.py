@@ -15,9 +15,7 @@ from nextword.text.tokenizers import fit_tokenizer
 
 def vocabulary(joint: bool = True) -> PairVocabulary:
     made = [
-        fit_tokenizer(
-            "characters", [Block(text, True)], TextSettings(tokenizer="characters"), "document"
-        )
+        fit_tokenizer("characters", [Block(text, True)], TextSettings(tokenizer="characters"), "document")
         for text in (b"abcdefghijklm", b"abcdefghijklmnopq")
     ]
     return PairVocabulary(made[0] if not joint else made[1], made[1])

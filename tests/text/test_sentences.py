@@ -48,7 +48,7 @@ def test_sentences_are_joined_as_their_script_is():
     assert joined([]) == ""
 
 
-@given(st.text(alphabet="ab AB.!?。। \n\t1\"”)", max_size=40))
+@given(st.text(alphabet='ab AB.!?。। \n\t1"”)', max_size=40))
 def test_nothing_but_whitespace_is_lost(text):
     assert "".join("".join(sentences(text)).split()) == "".join(text.split())
     assert all(part == part.strip() and part for part in sentences(text))

@@ -63,9 +63,7 @@ class Agreement:
         return {"rho": self.rho, **sides, "ranks": ranks}
 
 
-def agree(
-    found: Sequence[tuple[str, float | None, Published | None]], baseline: str
-) -> Agreement | None:
+def agree(found: Sequence[tuple[str, float | None, Published | None]], baseline: str) -> Agreement | None:
     """Compare rows that have both numbers; None where there are too few."""
     able = [
         (title, bits, known.final)

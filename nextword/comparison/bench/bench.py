@@ -145,9 +145,7 @@ def _one(
     return row
 
 
-def _measured(
-    setup: BenchSetup, entry: Entry, plan: Plan, learned: Learned, trained: Trained
-) -> BenchResult:
+def _measured(setup: BenchSetup, entry: Entry, plan: Plan, learned: Learned, trained: Trained) -> BenchResult:
     """Measure the new text, and put all numbers of a run together."""
     report, _, _, blocks = scored(setup.setup, trained)
     return BenchResult(

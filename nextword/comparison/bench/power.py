@@ -28,7 +28,7 @@ def power_note(losses: Sequence[float], seeds: int, rows: int) -> str:
         return "the pilot diverged, so it is not known which differences can be found"
     pilot = f"pilot: {len(losses)} seeds of the baseline differ by {deviation:.4f} nats per token"
     if seeds < SEEDS:
-        fewer = f"; with {seeds} seed{'' if seeds == 1 else 's'} a row there is no verdict"
+        fewer = f"; {seeds} seed{'' if seeds == 1 else 's'} per row can give no verdict"
         return f"{pilot}{fewer}, with {SEEDS} {_found(deviation, SEEDS, rows)}"
     return f"{pilot}; with {seeds} seeds a row {_found(deviation, seeds, rows)}"
 

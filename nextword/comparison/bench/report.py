@@ -67,7 +67,8 @@ def _columns(made: Page, standing: Standing) -> None:
 def _seeds(standing: Standing) -> str:
     if min(len(row.runs) for row in standing.rows) >= SEEDS:
         return f"p values are Holm's, for all rows at once; from {LEVEL} on a row is grey."
-    return f"Below {SEEDS} seeds there is no verdict; with one, the interval is that of the text alone."
+    few = f"With fewer than {SEEDS} seeds no verdict is given"
+    return f"{few}; with one, the interval is that of the text alone."
 
 
 def _how(made: Page, standing: Standing) -> None:

@@ -128,7 +128,7 @@ class Standing:
 
     def __str__(self) -> str:
         """Return the table, what is missing, and how it agrees with the published one."""
-        few = f" Below {SEEDS} seeds there is no verdict." if self.is_undecided else ""
+        few = f" With fewer than {SEEDS} seeds no verdict is given." if self.is_undecided else ""
         lines = [str(self.table()), "", f"Trained: {self.counts}.{few}"]
         lines += [f"{title}: {why}." for title, why in self.missing]
         lines += [row.first.note and f"{row.title}: {row.first.note}." for row in self.rows if row.first.note]
@@ -198,10 +198,7 @@ def _tested(rows: Sequence[RowStanding], sizes: Sequence[float]) -> list[RowStan
     tests = {row.preset: against(_blocks(row), _blocks(base), sizes) for row in able}
     decided = [row.preset for row in able if min(len(row.runs), len(base.runs)) >= SEEDS]
     values = dict(zip(decided, holm([tests[name].p for name in decided]), strict=True))
-    return [
-        replace(row, test=tests.get(row.preset), p=values.get(row.preset))
-        for row in rows
-    ]
+    return [replace(row, test=tests.get(row.preset), p=values.get(row.preset)) for row in rows]
 
 
 def _blocks(row: RowStanding) -> list[list[float]]:

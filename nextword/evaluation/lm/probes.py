@@ -95,15 +95,11 @@ def probe(model: LanguageModel, tokenizer: Tokenizer, kind: str, count: int = 20
     asked = questions(kind, count, seed)
     texts = [(each.text, f" {option}") for each in asked for option in each.options]
     logp = iter(_continued(model, tokenizer, texts))
-    right = sum(
-        int(np.argmax([next(logp) for _ in each.options])) == each.right for each in asked
-    )
+    right = sum(int(np.argmax([next(logp) for _ in each.options])) == each.right for each in asked)
     return Figure(right / len(asked), float(np.mean([1 / len(each.options) for each in asked])), len(asked))
 
 
-def _continued(
-    model: LanguageModel, tokenizer: Tokenizer, texts: Sequence[tuple[str, str]]
-) -> list[float]:
+def _continued(model: LanguageModel, tokenizer: Tokenizer, texts: Sequence[tuple[str, str]]) -> list[float]:
     """Return log p of the second part of each text after the first."""
     rows = []
     for first, second in texts:
@@ -144,9 +140,7 @@ def minimal_pairs(
     A masked model compares pseudo-likelihoods.
     """
     pairs = list(pairs)
-    rows = [
-        [int(index) for index in tokenizer.encode(text)] + [END] for pair in pairs for text in pair[:2]
-    ]
+    rows = [[int(index) for index in tokenizer.encode(text)] + [END] for pair in pairs for text in pair[:2]]
     if isinstance(model, BlankFiller):
         ids = [np.array(row) for row in rows]
         sums = np.array([pseudo_logprobs(model, row, np.arange(len(row) - 1))[0].sum() for row in ids])

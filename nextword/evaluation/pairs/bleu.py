@@ -157,9 +157,7 @@ def _chrf_counts(mine: Sequence[Counter[str]], right: Sequence[Counter[str]]) ->
 def _letter_ngrams(text: str) -> list[Counter[str]]:
     """Count the n-grams of characters; whitespace does not count."""
     joined = "".join(text.split())
-    return [
-        Counter(joined[at : at + n] for at in range(len(joined) - n + 1)) for n in range(1, _LETTERS + 1)
-    ]
+    return [Counter(joined[at : at + n] for at in range(len(joined) - n + 1)) for n in range(1, _LETTERS + 1)]
 
 
 def _streams(references: Sequence[Sequence[str]]) -> list[list[str | None]]:
