@@ -10,13 +10,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import re
-import resource
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+
+from support.command import nextword
 
 from nextword.core import catalog
 from nextword.data.recipes.recipe import divide, pairs_of, write_pairs
@@ -32,22 +31,6 @@ COMMON = 800  # utterances: a word in more of them tells little
 
 def rows(path):
     return [line.rstrip("\n").split("\t")[:2] for line in open(path, encoding="utf-8")]
-
-
-def nextword(*arguments, module="nextword", given=None):
-    """Run the program with one thread; return what it prints and its CPU seconds."""
-    here = str(Path(__file__).parent)
-    path = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [sys.executable, "-m", module, *map(str, arguments)], capture_output=True, text=True, input=given,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path}, check=False,
-    )  # fmt: skip
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        raise SystemExit(done.stderr.strip())
-    print(*done.stderr.strip().split("\n")[-8:], sep="\n", file=sys.stderr, flush=True)
-    return done.stdout, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
 def references_of(pairs):
@@ -71,13 +54,20 @@ def trained(args, name, measure, files, *options):
     return run, seconds
 
 
-def evaluated(run, file):
+def evaluated(run, file, *decode):
+    """Evaluate greedily, or as asked."""
+    decode = decode or ("decode=greedy",)
+    sets = [part for each in decode for part in ("--set", f"decode.{each}")]
+    return json.loads(nextword("eval", run, file, *sets, "--json")[0])
+
+
+def show(run, file):
+    """Print what a model writes for some texts."""
     shown = list(references_of(rows(file)).items())[:: max(1, len(rows(file)) // SHOWN)][:SHOWN]
     given = "".join(f"{source}\n" for source, _ in shown)
     written = nextword("predict", run, "-", "--decode", "greedy", given=given)[0].split("\n")
     for (source, targets), text in zip(shown, written, strict=False):
         print(f"{source[-200:]}\n  writes: {text}\n  given:  {targets[0]}", file=sys.stderr, flush=True)
-    return json.loads(nextword("eval", run, file, "--set", "decode.decode=greedy", "--json")[0])
 
 
 def some(args, name, path, pairs=None):

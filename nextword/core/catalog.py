@@ -397,6 +397,7 @@ SLOTS: dict[str, dict[str, str]] = {
     "recipe": {
         "stories": "nextword.data.recipes.stories:stories",
         "trees": "nextword.data.recipes.trees:trees",
+        "numbered-trees": "nextword.data.recipes.trees:numbered_trees",
         "letters": "nextword.data.recipes.letters:letters",
         "turns": "nextword.data.recipes.turns:turns",
     },

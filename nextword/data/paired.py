@@ -121,6 +121,11 @@ class PairExamples:
         """Return how many target tokens there are, END included."""
         return int(self.ids.target.lengths_N.sum())
 
+    @property
+    def positions(self) -> float:
+        """Return the tokens of source and target of a pair, on average."""
+        return (int(self.ids.source.lengths_N.sum()) + self.tokens) / max(1, len(self))
+
     def keep(self, rows_N: Ints) -> PairExamples:
         """Return some of the pairs."""
         rows = rows_N.tolist()
@@ -149,9 +154,10 @@ def within_length(examples: PairExamples, data: PairDataSettings) -> Generator[E
         cut = PairSequences(examples.ids.source.cut(data.longest), examples.ids.target.cut(data.longest))
         return replace(examples, ids=cut)
     hint = "; --set data.too_long=cut keeps them" if count > _MANY * len(examples) else ""
+    are, were = ("is", "was") if count == 1 else ("are", "were")
     yield Note(
-        f"{count:,} of {len(examples):,} pairs are longer than {data.longest} tokens (data.longest), and "
-        f"were left out{hint}"
+        f"{count:,} of {len(examples):,} pairs {are} longer than {data.longest} tokens (data.longest), and "
+        f"{were} left out{hint}"
     )
     return examples.keep(np.flatnonzero(~long_N))
 

@@ -127,10 +127,10 @@ class TranslatedSizes:
         has_time = tokens >= min(self.passes * epoch, self.tokens_per_weight * float(weights))
         return has_time and weights <= self.weights_per_token * epoch
 
-    def batch(self, rows: float) -> int:
-        """Choose the rows of a batch, a power of two."""
-        size = min(self.most_rows, max(self.fewest_rows, int(rows)))
-        return 1 << (size.bit_length() - 1)
+    def batch(self, pairs: float, length: float = 1.0) -> int:
+        """Choose the rows of a batch, a power of two, for so many pairs, each as long as ``length`` rows."""
+        rows = int(max(self.fewest_rows, pairs) * max(1.0, length))
+        return 1 << (min(self.most_rows, rows).bit_length() - 1)
 
     def epochs(self, steps: float) -> float:
         """Return the epochs, of this many steps each, that are useful."""

@@ -170,11 +170,12 @@ class Translation(Task):
         return settings, PreparedPairs(vocabulary, facts, pairs, held)
 
     def sized(self, settings: RunSettings, prepared: PreparedPairs, tokens: float) -> Mapping[str, Any]:
-        """Return batches small enough for many steps."""
-        per_row = prepared.learned.tokens / max(1, len(prepared.learned))
-        rows = tokens / per_row / sizes.TRANSLATED.steps
-        few = len(prepared.learned) / sizes.TRANSLATED.batches
-        return {"train.batch": sizes.TRANSLATED.batch(min(rows, few))}
+        """Return batches small enough for many steps, and large enough for some pairs where they are long."""
+        learned = prepared.learned
+        rows = tokens / (learned.tokens / max(1, len(learned))) / sizes.TRANSLATED.steps
+        few = len(learned) / sizes.TRANSLATED.batches
+        length = learned.positions / cast(Any, settings.find_family()).row_length
+        return {"train.batch": sizes.TRANSLATED.batch(min(rows, few), length)}
 
     def is_enough(self, settings: RunSettings, tokens: float, epoch: int, weights: int) -> bool:
         """Return whether time and pairs suffice for this many weights."""

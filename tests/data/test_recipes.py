@@ -8,7 +8,7 @@ from nextword.core.errors import DataError
 from nextword.data.recipes.letters import letters
 from nextword.data.recipes.recipe import divide, pairs_of, write_pairs
 from nextword.data.recipes.stories import stories
-from nextword.data.recipes.trees import trees
+from nextword.data.recipes.trees import number_words, numbered_trees, trees
 from nextword.data.recipes.turns import turns
 
 
@@ -34,6 +34,14 @@ def test_a_tree_becomes_brackets_over_tags_without_traces_and_function_tags():
 def test_brackets_of_words_keep_their_tags():
     found = made(trees, "( (NP (-LRB- -LRB-) (NN x) (-RRB- -RRB-)) )")
     assert found == [("-LRB- x -RRB-", "(NP -LRB- NN -RRB- )")]
+
+
+def test_numbered_leaves_are_the_numbers_of_their_words_and_punctuation_keeps_its_tag():
+    text = "( (S (NP (DT The) (NN company) ) (, ,) (VP (VBD paid) (NP ($ $) (CD 10.5) )) (. .) ))"
+    source, target = made(numbered_trees, text)[0]
+    assert source == "@1 ~Athe @2 ~aany @3 , @4 paid @5 $ @6 ~0 @7 ."
+    assert target == "(S (NP @1 @2 ) , (VP @4 (NP $ @6 ) ) . )"
+    assert number_words("The company , paid $ 10.5 .") == source
 
 
 @pytest.mark.parametrize(

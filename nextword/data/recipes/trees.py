@@ -2,6 +2,9 @@
 
 [IITD-2 "LSTM": parsing]; Vinyals et al. 2015. A leaf becomes its tag, so brackets are written without words;
 traces and what they leave empty are removed, and function tags (NP-SBJ) cut off, as parsers do.
+
+With numbered words a leaf is the number that stands before its word in the source, so that a decoder sees in
+what it wrote last which word is next, and need not count.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from nextword.data.recipes.recipe import Line, Pair
 
 _PIECES = re.compile(r"\(|\)|[^\s()]+")
 _TRACE = "-NONE-"
+_KEPT, _END = 4, 3  # letters of a word that is kept as it is, and of the end that is kept of a longer one
 Node = list[Any]  # a label, then children: nodes, or the word of a leaf
 
 
@@ -41,6 +45,35 @@ def trees(file: str, lines: Iterable[Line]) -> Iterator[Pair]:
                     yield from _pair(node)
     if opened:
         raise DataError("a bracket of this tree is never closed", file, began)
+
+
+def numbered_trees(file: str, lines: Iterable[Line]) -> Iterator[Pair]:
+    """Penn Treebank trees whose leaves are the numbers of their words; punctuation keeps its tag."""
+    for words, brackets in trees(file, lines):
+        yield number_words(words), " ".join(_numbered(brackets.split()))
+
+
+def number_words(sentence: str) -> str:
+    """Return ``@1 a @2 ~aany @3 .``: a number before each word, and of a longer word its shape and end."""
+    return " ".join(f"@{at} {_shape(word)}" for at, word in enumerate(sentence.split(), start=1))
+
+
+def _numbered(pieces: Iterable[str]) -> Iterator[str]:
+    at = 0
+    for piece in pieces:
+        is_leaf = piece != ")" and not piece.startswith("(")
+        at += is_leaf
+        yield f"@{at}" if is_leaf and any(map(str.isalpha, piece)) else piece
+
+
+def _shape(word: str) -> str:
+    """Return a word of a few small letters as it is, and a class of any other: few are seen often enough."""
+    if (len(word) <= _KEPT and word.islower()) or not any(map(str.isalnum, word)):
+        return word
+    hyphen = "-" if "-" in word else ""
+    if any(map(str.isdigit, word)):
+        return f"~0{hyphen}"
+    return f"~{'A' if word[0].isupper() else 'a'}{hyphen}{word[-_END:].lower()}"
 
 
 def _pair(node: Node) -> Iterator[Pair]:
