@@ -162,18 +162,30 @@ def within_length(examples: PairExamples, data: PairDataSettings) -> Generator[E
     return examples.keep(np.flatnonzero(~long_N))
 
 
+def shortened(sources: Sequences, data: PairDataSettings) -> Sequences:
+    """Return sources as training saw them: without their ends where those were cut off."""
+    return sources.cut(data.longest) if data.too_long == "cut" else sources
+
+
+def measured_pairs(pairs: Sequence[Pair], vocabulary: PairVocabulary, data: PairDataSettings) -> PairExamples:
+    """Turn pairs into ids whose sources are as long as training saw them; targets are whole."""
+    made = encode_pairs(pairs, vocabulary)
+    return replace(made, ids=PairSequences(shortened(made.ids.source, data), made.ids.target))
+
+
 def prepared_pairs(
     learned: Sequence[Pair],
     measured: Sequence[Pair],
     settings: PairTextSettings,
     known: PairVocabulary | None,
+    data: PairDataSettings,
 ) -> Generator[Event, None, tuple[PairVocabulary, PairExamples, PairExamples | None]]:
     """Learn the tokenizers, unless they are known, and encode what is learned and what is measured."""
     if known is None:
         yield Stage("learn the tokenizer")
     vocabulary = known or fit_vocabulary(learned, settings)
     yield Stage("encode")
-    held = encode_pairs(measured, vocabulary) if measured else None
+    held = measured_pairs(measured, vocabulary, data) if measured else None
     return vocabulary, encode_pairs(learned, vocabulary), held
 
 

@@ -45,7 +45,7 @@ class PairDataSettings(Settings):
     )
     longest: int = Field(250, ge=1, le=2**20, description="most tokens of a side of a pair in training")
     too_long: Literal["skip", "cut"] = Field(
-        "skip", description="longer pairs are left out of training, or their ends are cut off"
+        "skip", description="longer pairs are left out of training; cut: ends are cut off, of sources always"
     )
     measure: Slot["measure"] = Field(
         "translation", description="what kind of job it is, which says what eval measures: slot measure"

@@ -35,7 +35,7 @@ from nextword.data.paired import (
     PairExamples,
     PairTextSettings,
     PairVocabulary,
-    encode_pairs,
+    measured_pairs,
     prepared_pairs,
     within_length,
 )
@@ -150,7 +150,7 @@ class Translation(Task):
         known = how.vocabulary or _known(how.known, settings)
         settings = _with_size(settings, learned, how)
         vocabulary, pairs, held = yield from prepared_pairs(
-            learned, measured, cast(PairTextSettings, settings.text), known
+            learned, measured, cast(PairTextSettings, settings.text), known, data
         )
         pairs = yield from within_length(pairs, data)
         if not len(pairs):
@@ -301,7 +301,7 @@ class Translation(Task):
         yield from map(Note, text.remarks)
         yield from _warn_if_swapped(run.vocabulary, pairs, "these files")
         found = yield from measure(
-            run.model, encode_pairs(pairs, run.vocabulary), run.vocabulary, decode, data
+            run.model, measured_pairs(pairs, run.vocabulary, data), run.vocabulary, decode, data
         )
         yield Done(replace(found, seconds=time.perf_counter() - began))
 
@@ -349,7 +349,8 @@ class Translation(Task):
         from nextword.tasks.translators import measure
 
         decode = DecodeSettings(decode="greedy", max_tokens=1000, max_ratio=2.0)
-        found = returned(measure(run.model, encode_pairs(held, run.vocabulary), run.vocabulary, decode))
+        examples = measured_pairs(held, run.vocabulary, cast(PairDataSettings, run.settings.data))
+        found = returned(measure(run.model, examples, run.vocabulary, decode))
         values = {"bleu": found.bleu, "chrf": found.chrf, "perplexity": found.perplexity}
         return Scores(values, found.each("chrf").tolist(), "chrF of a text")
 

@@ -16,7 +16,7 @@ from nextword.data.batches.batch import Ints
 from nextword.data.batches.pairs import PairSequences, Sequences
 from nextword.data.languages import swapped
 from nextword.data.lines import read_lines
-from nextword.data.paired import PairVocabulary, encode_now, encode_sources
+from nextword.data.paired import PairVocabulary, encode_now, encode_sources, shortened
 from nextword.data.pairs import PairDataSettings, PairedText
 from nextword.data.paths import STDIN
 from nextword.data.paths import Source as InputFile
@@ -86,6 +86,7 @@ def score_pairs(
     line = 0
     for chunk in read_ahead(text.stream(), _CHUNK, lambda pair: len(pair.target), _CHUNK_LETTERS):
         ids = encode_now(chunk, vocabulary)
+        ids = PairSequences(shortened(ids.source, text.settings), ids.target)
         found: list[LineScore | None] = [None] * len(chunk)
         for rows_B, ids_BT, logp_BT, lengths_B in forced_scores(model, ids):
             for row, row_ids, logp_T, length in zip(
@@ -169,7 +170,7 @@ class TranslationPredictor:
         real = [at for at, text in enumerate(texts) if text.strip()]
         found = [Prediction("", {"text": "", "score": 0.0}) for _ in texts]
         self._foreign += sum(self.vocabulary.source_language.is_foreign(texts[at]) for at in real)
-        sources = encode_sources([texts[at] for at in real], self.vocabulary.source)
+        sources = shortened(encode_sources([texts[at] for at in real], self.vocabulary.source), self.data)
         limit = getattr(self.model, "source_limit", None)
         if limit is not None and len(real):
             self._cut += int((sources.lengths_N > limit).sum())

@@ -274,3 +274,16 @@ def test_bad_sources_are_said_at_the_end(files, caplog):
     run.model.source_limit = 4
     (cut,) = said(["the red dog sees the cat"] * 3)
     assert cut.startswith("3 sources have more than 4 tokens, which is all that this run can read")
+
+
+def test_a_run_that_cuts_long_sources_reads_no_more_of_them_when_it_is_used(files, capsys):
+    train(files, steps=10, out="run", data__longest=4, data__too_long="cut")
+    begins, goes_on = "the red dog", "the red dog sees the blue cat"
+    Path("both.txt").write_text(f"{begins}\n{goes_on}\n")
+    Path("both.tsv").write_text(f"{begins}\tdog red\n{goes_on}\tdog red\n")
+    assert main.run(["predict", "run", "both.txt"]) == 0
+    first, second = capsys.readouterr().out.split("\n")[:2]
+    assert first == second
+    assert main.run(["score", "run", "both.tsv"]) == 0
+    first, second = (line.split("\t")[0] for line in capsys.readouterr().out.strip().split("\n")[-2:])
+    assert first == second
