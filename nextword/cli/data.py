@@ -45,7 +45,9 @@ class Part(StrEnum):
 
 @app.command("pairs")
 def pairs(
-    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="stories, trees, letters or turns.")],
+    recipe: Annotated[
+        str, typer.Argument(metavar="RECIPE", help="stories, trees, numbered-trees, letters or turns.")
+    ],
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files or corpora of that shape.")],
     out: Annotated[str, typer.Option("-o", "--out", metavar="FILE.tsv", help="Where the pairs are written.")],
     test: Annotated[
