@@ -118,7 +118,7 @@ def test_long_pairs_are_left_out_and_counted(files):
     sets = SMALL | {"train.steps": 1, "data.longest": 30}
     order = Order(("long.tsv",), task="translate", model="gru", sets=sets)
     notes = [event.message for event in training(order, keep=False) if isinstance(event, Note)]
-    assert any("1 of 49 pairs are longer than 30 tokens" in note for note in notes)
+    assert any("1 of 49 pairs is longer than 30 tokens" in note for note in notes)
 
 
 @pytest.mark.parametrize("model", ["lstm", "transformer"])
