@@ -7,6 +7,7 @@ separated by commas make several-label data. Everything wrong is reported with i
 from __future__ import annotations
 
 import hashlib
+import re
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,13 +26,17 @@ from nextword.data.settings import DataSettings
 from nextword.data.tables import lines_of
 
 FASTTEXT = "__label__"
-_TEXTS = frozenset(
-    ("text", "sentence", "message", "review", "body", "content", "document", "title", "question")
-)
-_LABELS = frozenset(
-    ("label", "labels", "class", "category", "target", "sentiment", "topic", "topics", "tag", "y")
-)
+_TEXTS = (  # usual names of the column of the text, the surest first
+    "text", "sentence", "message", "review", "body", "content", "document", "comment", "tweet", "article",
+    "description", "question", "headline", "title",
+)  # fmt: skip
+_LABELS = (
+    "label", "labels", "class", "category", "target", "sentiment", "topic", "topics", "tag", "y", "emotion",
+    "intent", "language", "genre", "author", "rating", "stars",
+)  # fmt: skip
 _SEEN = 5000  # rows from which columns are found
+_TELLING = 10  # rows that show whether the first one differs from all others
+_NAME = re.compile(r"[^\W\d][\w .#/-]{0,39}")  # what a column may be called
 
 
 class LabelledDataSettings(Settings):
@@ -74,6 +79,7 @@ class LabelledText:
         self.names, self.settings, self.unlabelled = tuple(names), settings, unlabelled
         self.sources = resolve(names)
         self.sha256 = ""
+        self.columns = ""  # which columns were taken, where there was a choice
 
     @property
     def size(self) -> int | None:
@@ -136,10 +142,11 @@ class LabelledText:
                 if name not in record:
                     raise DataError(no_field("data.text", name, list(record)), path, line)
             return names
-        found = [name for name in record if name.lower() in _TEXTS]
-        if not found:
-            raise DataError(no_field("data.text", "text", list(record)), path, line)
-        return found[:1]
+        names = list(record)
+        found = _usual(names, _TEXTS)
+        if found is None:
+            raise DataError(no_field("data.text", "text", names), path, line)
+        return [names[found]]
 
     def _label_field(self, record: dict[str, Any], path: str, line: int) -> str | None:
         name = self.settings.label
@@ -149,16 +156,17 @@ class LabelledText:
             if name not in record:
                 raise DataError(no_field("data.label", name, list(record)), path, line)
             return name
-        found = [each for each in record if each.lower() in _LABELS]
-        if not found and not self.unlabelled:
-            raise DataError(no_field("data.label", "label", list(record)), path, line)
-        return found[0] if found else None
+        names = list(record)
+        found = _usual(names, _LABELS)
+        if found is None and not self.unlabelled:
+            raise DataError(no_field("data.label", "label", names), path, line)
+        return None if found is None else names[found]
 
     def _table(self, rows: Iterator[Row], path: str) -> Iterator[Labelled]:
         first = list(islice(rows, _SEEN))
         if not first:
             return
-        header = _header(first[0].cells, self.settings, self.unlabelled)
+        header = _header(first, self.settings, self.unlabelled)
         body = first[1:] if header else first
         if not body:
             raise DataError("the table has a header line but no rows", path, 1)
@@ -179,11 +187,10 @@ class LabelledText:
         if settings.label != "auto" and (is_there or not self.unlabelled):
             label = column_of("data.label", settings.label, header, width, path)
         elif header is not None:
-            label = next((at for at, name in enumerate(header) if name.strip().lower() in _LABELS), None)
+            label = _usual(header, _LABELS)
         if not texts and header is not None:
-            texts = [at for at, name in enumerate(header) if name.strip().lower() in _TEXTS and at != label][
-                :1
-            ]
+            found = _usual(header, _TEXTS)
+            texts = [] if found in (None, label) else [found]
         if width == 1 and self.unlabelled:
             return [0], None
         if width == 1:
@@ -204,7 +211,19 @@ class LabelledText:
             texts = [max(others, key=lambda at: statistics.fmean(len(row.cells[at]) for row in body))]
         if label in texts:
             raise DataError(f"'data.text' and 'data.label' name the same column, {label + 1}", path)
+        if header is not None and width > 2 and "auto" in (settings.text, settings.label):
+            taken = "+".join(header[at] for at in texts)
+            self.columns = (
+                f"of the columns {', '.join(header)}, the text is '{taken}' and the label '{header[label]}'; "
+                "choose others with --set data.text=NAME --set data.label=NAME"
+            )
         return texts, label
+
+
+def _usual(names: Sequence[str], usual: Sequence[str]) -> int | None:
+    """Return the place of the name that is usual for such a column, of several the surest."""
+    low = [name.strip().lower() for name in names]
+    return next((low.index(name) for name in usual if name in low), None)
 
 
 def _named(settings: LabelledDataSettings) -> list[str]:
@@ -213,16 +232,25 @@ def _named(settings: LabelledDataSettings) -> list[str]:
     return [name for name in given if name != "auto" and not name.isdigit()]
 
 
-def _header(cells: list[str], settings: LabelledDataSettings, unlabelled: bool) -> list[str] | None:
+def _header(rows: list[Row], settings: LabelledDataSettings, unlabelled: bool) -> list[str] | None:
     """Return the first row if it names the columns."""
-    names = [cell.strip() for cell in cells]
-    low = [name.lower() for name in names]
-    has_text = any(name in _TEXTS for name in low)
+    names = [cell.strip() for cell in rows[0].cells]
+    has_text = _usual(names, _TEXTS) is not None
     wanted = _named(settings)
     if wanted and (not unlabelled or has_text or any(name in names for name in wanted)):
         return names
-    is_header = has_text and (unlabelled or any(name in _LABELS for name in low))
+    if unlabelled:
+        return names if has_text else None
+    is_header = (has_text and _usual(names, _LABELS) is not None) or _differs(rows)
     return names if is_header else None
+
+
+def _differs(rows: list[Row]) -> bool:
+    """Tell whether all cells of the first row look like names, and none stands in its column again."""
+    first = [cell.strip() for cell in rows[0].cells]
+    if len(rows) <= _TELLING or not all(map(_NAME.fullmatch, first)):
+        return False
+    return all(name not in {row.cells[at].strip() for row in rows[1:]} for at, name in enumerate(first))
 
 
 def _find_label(rows: list[Row], texts: list[int]) -> int:

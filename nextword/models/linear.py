@@ -31,7 +31,7 @@ from nextword.text.hashing import Hashes, about_distinct, buckets, features
 
 _FACTS, _VECTORS, _WEIGHTS, _BIAS = "linear.json", "features.npy", "labels.npy", "bias.npy"
 _CHUNK = 4096  # texts that are classified at once
-_FEW = 20  # labels up to which each feature has a weight for each
+_FEW = 100  # labels up to which each feature has a weight for each
 _MOST = 1 << 26  # numbers of the table of features
 _OF_CHARACTERS = 5  # the longest n-grams of characters that are tried
 _START = 0.5  # the share of the naive Bayes weights that weights begin with
@@ -57,13 +57,20 @@ class LinearSettings(Settings):
         -1,
         ge=-1,
         le=4096,
-        description="of vectors; 0: a weight for each label; -1: 0 up to 20 labels, else 64",
+        description="of vectors; 0: a weight for each label; -1: 0 up to 100 labels, else 64",
     )
     buckets: int = Field(
         0, ge=0, le=1 << _LAST_BUCKETS, description="of hashed features, a power of two; 0: by the data"
     )
-    epochs: int = Field(0, ge=0, le=10_000, description="passes over the texts; 0: 5, with vectors 25")
-    rate: float = Field(1.0, gt=0, le=100, description="learning rate, falling linearly to 0")
+    epochs: int = Field(
+        0, ge=0, le=10_000, description="passes over the texts; 0: 5 with bayes, with vectors 25, else 10"
+    )
+    rate: float = Field(
+        0.0,
+        ge=0,
+        le=100,
+        description="learning rate, falling linearly to 0; 0: 1 with bayes or vectors, else 8",
+    )
 
     @model_validator(mode="after")
     def _has_features(self) -> LinearSettings:
@@ -158,7 +165,7 @@ class LinearFamily:
 
     def estimate(self, settings: LinearSettings, size: int, text: Any) -> Cost:
         """Return what fitting texts of this size in bytes takes."""
-        ways = 1 + (settings.max_n < 0) + (settings.scaling == "auto")
+        ways = (1 + (settings.max_n < 0)) * (1 + (settings.scaling == "auto"))
         seconds = 1.0 + ways * size * (settings.epochs or 5) / 2e7
         return Cost(size // 6, seconds, 200_000_000 + 40 * size, 64_000_000)
 
@@ -200,18 +207,16 @@ class LinearFamily:
 
 
 def _ways(settings: LinearSettings, labels: int) -> list[_Way]:
-    """Return what is tried: what the settings leave open, of which some pairs are not worth the time."""
+    """Return what is tried: what the settings leave open."""
     longest = [settings.max_n] if settings.max_n >= 0 else [0, max(settings.min_n, _OF_CHARACTERS)]
     scalings = [settings.scaling] if settings.scaling != "auto" else ["bayes", "none"]
     if _dimension(settings, labels):
         scalings = ["none"]
     if settings.word_ngrams == 0:
         longest = [each for each in longest if each]
-    made = [
+    return [
         _Way(settings.word_ngrams, settings.min_n, each, scaling) for each in longest for scaling in scalings
     ]
-    is_open = len(longest) > 1 and len(scalings) > 1
-    return [each for each in made if each.max_n or each.scaling != "none"] if is_open else made
 
 
 def _dimension(settings: LinearSettings, labels: int) -> int:
@@ -232,7 +237,7 @@ def learn(
     bias_K = np.log(prior_K / (1 - prior_K)) if examples.several else np.log(prior_K)
     bias_K = bias_K.astype(np.float32)
     draw = np.random.default_rng(seed)
-    epochs = settings.epochs or (25 if dimension else 5)
+    epochs, rate = _steps(settings, way, dimension)
     data = (made.values, made.bounds, examples.labels, examples.bounds)
     if dimension:
         rows_FD = draw.uniform(-1 / dimension, 1 / dimension, (size, dimension)).astype(np.float32)
@@ -244,9 +249,15 @@ def learn(
         weights_KD, table, step = None, (rows_FD, steps_FK), kernels.learn_weights
     for epoch in range(epochs):
         order = draw.permutation(len(examples.texts))
-        rates = (settings.rate * (1 - epoch / epochs), settings.rate * (1 - (epoch + 1) / epochs))
+        rates = (rate * (1 - epoch / epochs), rate * (1 - (epoch + 1) / epochs))
         step(*data, order, *table, bias_K, rates, examples.several)
     return LinearClassifier(vocabulary, way, rows_FD, weights_KD, bias_K)
+
+
+def _steps(settings: LinearSettings, way: _Way, dimension: int) -> tuple[int, float]:
+    """Return the epochs and the rate: weights that begin at 0 have further to go than at naive Bayes."""
+    epochs, rate = (25, 1.0) if dimension else (5, 1.0) if way.scaling == "bayes" else (10, 8.0)
+    return settings.epochs or epochs, settings.rate or rate
 
 
 def _size(hashes: Hashes, width: int) -> int:

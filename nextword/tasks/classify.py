@@ -101,6 +101,8 @@ class Classification(Task):
         yield Stage("read the texts")
         data = cast(LabelledDataSettings, settings.data)
         learned = examples.text.read()
+        if isinstance(examples.text, LabelledText) and examples.text.columns:
+            yield Note(examples.text.columns)
         several, labels_of = label_splitter(learned, data.several)
         if examples.valid is not None:
             measured = examples.valid.read()

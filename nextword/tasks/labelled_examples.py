@@ -58,16 +58,24 @@ class PreparedClasses:
 
 
 def hold_out(examples: list[Labelled], share: float) -> tuple[list[Labelled], list[Labelled]]:
-    """Hold out every n-th text of each label, so that all labels stay in both parts."""
+    """Hold out every n-th text of each label, and of rare ones together; every label is learned."""
     if not share or len(examples) * share < _LEAST_HELD_OUT:
         return examples, []
     every = max(2, round(1 / share))
-    seen: Counter[str] = Counter()
+    sizes = Counter(each.label for each in examples)
+    seen: Counter[str | None] = Counter()
+    is_known: set[str] = set()
     learned: list[Labelled] = []
     measured: list[Labelled] = []
     for each in examples:
-        seen[each.label] += 1
-        (measured if seen[each.label] % every == 0 else learned).append(each)
+        counted = each.label if sizes[each.label] >= every else None  # None: rare labels
+        seen[counted] += 1
+        if seen[counted] >= every and each.label in is_known:
+            measured.append(each)
+            seen[counted] = 0
+        else:
+            learned.append(each)
+            is_known.add(each.label)
     return learned, measured
 
 

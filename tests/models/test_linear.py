@@ -35,6 +35,19 @@ def test_each_scaling_learns(scaling):
     assert train(scaling=scaling, max_n=0).evaluate("test.tsv").accuracy > 0.9
 
 
+def test_forty_labels_of_few_long_texts_have_weights_of_their_own():
+    draw = np.random.default_rng(0)
+    rows = []
+    for at in range(40 * 12):
+        words = [f"common{n}" for n in draw.integers(200, size=50)] + [f"own{at % 40} {n}" for n in range(8)]
+        rows.append(f"{' '.join(draw.permutation(words))}\tlabel{at % 40}\n")
+    Path("forty.tsv").write_text("".join(rows[:360]))
+    Path("others.tsv").write_text("".join(rows[360:]))
+    run = train("forty.tsv")
+    assert run.trained.model.weights_KD is None
+    assert run.evaluate("others.tsv").accuracy > 0.9
+
+
 def test_many_texts_together_equal_one_at_a_time(monkeypatch):
     model = train().trained.model
     lines = ["a great story", "", "an awful, awful film", "no such words", "स्ते 你好"]

@@ -203,6 +203,46 @@ def test_tables_in_all_forms_are_the_same(tmp_path, monkeypatch):
         assert [(each.text, each.label) for each in found] == rows, name
 
 
+@pytest.mark.parametrize(
+    ("header", "row", "says"),
+    [
+        ("comment\tfeeling", "{text}\t{label}", ""),
+        ("id\ttext\tpresident", "{n}\t{text}\t{label}", "the text is 'text' and the label 'president'"),
+        ("Class Index\tHead\tLines", "{label}\tnews {n}\t{text}", "the text is 'Lines' and the label 'Class"),
+        (
+            "score\ttitle\ttext\tlabel",
+            "{n}\tnews\t{text}\t{label}",
+            "the text is 'text' and the label 'label'",
+        ),
+        ("a warm film\tgood", "{text}\t{label}", None),
+    ],
+)
+def test_a_header_is_found_whatever_its_names(header, row, says, tmp_path):
+    from nextword.data.labelled import LabelledDataSettings, LabelledText
+
+    rows = [(f"film {n}, which has a long story", "good" if n % 3 else "bad") for n in range(12)]
+    lines = [row.format(n=n, text=text, label=label) for n, (text, label) in enumerate(rows)]
+    path = tmp_path / "a.tsv"
+    path.write_text("\n".join([header, *lines]) + "\n")
+    found = LabelledText([str(path)], LabelledDataSettings())
+    assert [(each.text, each.label) for each in found.read()][-12:] == rows
+    assert len(found.read()) == (13 if says is None else 12)
+    assert (says or "") in found.columns
+
+
+def test_rare_labels_are_held_out_too_but_never_all_of_their_texts():
+    from nextword.data.labelled import Labelled
+    from nextword.tasks.labelled_examples import hold_out
+
+    labels = ["often"] * 40 + [f"rare{n % 30}" for n in range(90)] + ["once"]
+    examples = [Labelled(str(at), label, "", at) for at, label in enumerate(labels)]
+    learned, measured = hold_out(examples, 0.1)
+    assert sorted([*learned, *measured]) == sorted(examples)
+    assert [each.line for each in measured[:4]] == [9, 19, 29, 39]
+    assert [each.line for each in measured[4:]] == [70, 80, 90, 100, 110, 120]
+    assert {each.label for each in learned} == set(labels)
+
+
 def test_labels_with_commas_that_are_names_stay_whole():
     from nextword.data.labelled import Labelled, label_splitter
 
