@@ -110,14 +110,11 @@ def find_weights(members: Sequence[Logits], targets: npt.NDArray[Any], several: 
     best = cost(found)
     for _ in range(_ROUNDS):
         before = best
-        for at in range(len(found)):
-            for factor in _FACTORS:
-                tried = [*found]
-                tried[at] = found[at] * factor if found[at] else _FROM_NOTHING * factor
-                if (nats := cost(tried)) < best:
-                    best, kept = nats, tried
-            if best < before:
-                found = kept
+        for at, weight in enumerate(found):
+            tried = [[*found[:at], (weight or _FROM_NOTHING) * each, *found[at + 1 :]] for each in _FACTORS]
+            nats, number = min((cost(each), number) for number, each in enumerate(tried))
+            if nats < best:
+                best, found = nats, tried[number]
         if before - best < 1e-6:
             break
     return tuple(found)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from nextword.models.calibration import Calibration
 from nextword.models.selection import Examples, LabelledData, Logits, fit_best
 from nextword.store.reading import RunFolder
 from nextword.store.writing import NewRun
-from nextword.text.hashing import tokens
+from nextword.text.hashing import Hashes, tokens
 
 _FACTS = "generative.json"
 _CHUNK = 4096  # texts that are scored at once
@@ -154,7 +154,7 @@ class GenerativeFamily:
     def save(self, model: GenerativeClassifier, folder: NewRun) -> None:
         """Write the table."""
         for name in _ARRAYS:
-            folder.write_array(f"{name}.npy", _array(model.table, name))
+            folder.write_array(f"{name}.npy", getattr(model.table, name))
         facts = {
             "tokens": model.way.tokens, "order": model.way.order, "smoothing": model.way.smoothing,
             "vocabulary": model.table.vocabulary,
@@ -189,13 +189,6 @@ class GenerativeFamily:
         return GenerativeClassifier(vocabulary, way, table, length, Calibration.load(folder))
 
 
-def _array(table: Table, name: str) -> Array:
-    return {
-        "keys": table.keys, "rows": table.rows, "starts": table.starts, "labels": table.labels,
-        "gains": table.gains, "losses": table.losses, "priors": table.priors,
-    }[name]  # fmt: skip
-
-
 def _is_sound(table: Table, classes: int) -> bool:
     """Return whether every number that the kernel follows stays within its array."""
     slots, rows = len(table.keys), len(table.starts) - 1
@@ -227,50 +220,62 @@ def count(examples: Examples, way: _Way, settings: GenerativeSettings) -> Table:
     For each n-gram and label: how often it was seen, how often another token followed it, and how many
     different ones did.
     """
-    from nextword.models.generative_kernels import number
-
     text_of, class_of, classes, priors_C = _classes(examples)
     made = tokens(examples.texts, way.tokens == "characters")
-    keys, rows, used = np.zeros(1 << 12, np.uint64), np.zeros(1 << 12, np.int32), 1
-    pairs = [np.arange(classes, dtype=np.int64)]  # row * classes + label, sorted: row 0, the empty n-gram
-    counts = [np.zeros(classes, np.int64)]
-    parents = [np.zeros(1, np.int64)]  # the context of each row
-    before = np.zeros(len(made.values), np.int32)
-    firsts, lengths = made.bounds[:-1][text_of], made.lengths[text_of]
-    at_token = np.repeat(firsts - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths) + np.arange(
-        lengths.sum()
-    )
-    class_at = np.repeat(class_of, lengths)
-    for length in range(1, way.order + 1):
-        found, keys, rows, after = number(made.values, made.bounds, length, keys, rows, used)
-        contexts = np.zeros(after - used, np.int64)
-        seen = np.flatnonzero(found >= 0)
-        contexts[found[seen] - used] = before[seen]
-        parents.append(contexts)
-        rows_at = found[at_token]
-        is_there = rows_at >= 0
-        own, times = np.unique(
-            rows_at[is_there].astype(np.int64) * classes + class_at[is_there], return_counts=True
-        )
-        pairs.append(own)
-        counts.append(times)
-        used = after
-        before = np.concatenate((np.array([-1], np.int32), found[:-1])) if len(found) else found
-    pair, times = np.concatenate(pairs), np.concatenate(counts)
-    of_row, label = pair // classes, pair % classes
-    context = np.searchsorted(pair, np.concatenate(parents)[of_row] * classes + label)
-    context, is_ngram = context[classes:], slice(classes, None)
-    followed = np.bincount(context, weights=times[is_ngram], minlength=len(pair))
-    types = np.bincount(context, minlength=len(pair)).astype(np.float64)
-    vocabulary = int((of_row[is_ngram] < 1 + len(parents[1])).sum() and len(parents[1]))
+    found = _count_pairs(made, text_of, class_of, classes, way.order)
+    row, label = found.pairs // classes, found.pairs % classes
+    context = np.searchsorted(found.pairs, found.parents[row] * classes + label)[classes:]
+    followed = np.bincount(context, weights=found.times[classes:], minlength=len(row))
+    types = np.bincount(context, minlength=len(row)).astype(np.float64)
+    times = found.times.astype(np.float64)
     gains, losses = _smoothed(
-        way.smoothing, settings.alpha, times.astype(np.float64), followed, types, context, vocabulary
+        way.smoothing, settings.alpha, times, followed, types, context, found.vocabulary
     )
-    starts = np.searchsorted(of_row, np.arange(used + 1)).astype(np.int64)
+    starts = np.searchsorted(row, np.arange(len(found.parents) + 1)).astype(np.int64)
     return Table(
-        keys, rows, starts, label.astype(np.int32), gains.astype(np.float32), losses.astype(np.float32),
-        priors_C, vocabulary,
+        found.keys, found.rows, starts, label.astype(np.int32), gains.astype(np.float32),
+        losses.astype(np.float32), priors_C, found.vocabulary,
     )  # fmt: skip
+
+
+class _Pairs(NamedTuple):
+    """N-grams with the classes whose texts have them, the empty n-gram of every class first."""
+
+    keys: Array  # hashes of n-grams, with open addressing
+    rows: Array  # their rows
+    parents: Array  # of each row: the row of the n-gram without its last token
+    pairs: Array  # row * classes + class, sorted
+    times: Array  # how often each was seen
+    vocabulary: int
+
+
+def _count_pairs(made: Hashes, text_of: Array, class_of: Array, classes: int, order: int) -> _Pairs:
+    """Count n-grams from short to long: one row for each, whatever its classes."""
+    from nextword.models.generative_kernels import number
+
+    lengths = made.lengths[text_of]
+    class_at = np.repeat(class_of, lengths)  # the tokens of each text, once for each of its classes
+    shift = made.bounds[:-1][text_of] - (np.cumsum(lengths) - lengths)
+    place_at = np.repeat(shift, lengths) + np.arange(lengths.sum())
+    keys, rows, used = np.zeros(1 << 12, np.uint64), np.zeros(1 << 12, np.int32), 1
+    parents = [np.zeros(1, np.int64)]
+    pairs, times = [np.arange(classes, dtype=np.int64)], [np.zeros(classes, np.int64)]
+    shorter = np.zeros(len(made.values), np.int32)  # the row of the n-gram that ends before each token
+    for length in range(1, order + 1):
+        row_of, keys, rows, after = number(made.values, made.bounds, length, keys, rows, used)
+        seen = np.flatnonzero(row_of >= 0)
+        own = np.zeros(after - used, np.int64)
+        own[row_of[seen] - used] = shorter[seen]
+        parents.append(own)
+        row_at = row_of[place_at].astype(np.int64)
+        is_there = row_at >= 0
+        found, counts = np.unique(row_at[is_there] * classes + class_at[is_there], return_counts=True)
+        pairs.append(found)
+        times.append(counts)
+        used, shorter = after, np.concatenate((np.full(1, -1, np.int32), row_of[:-1]))[: len(row_of)]
+    return _Pairs(
+        keys, rows, np.concatenate(parents), np.concatenate(pairs), np.concatenate(times), len(parents[1])
+    )
 
 
 def _classes(examples: Examples) -> tuple[Array, Array, int, Array]:
