@@ -120,16 +120,18 @@ def find_weights(members: Sequence[Logits], targets: npt.NDArray[Any], several: 
     return tuple(found)
 
 
-def shares(members: Sequence[Logits], weights: Sequence[float]) -> tuple[float, ...]:
+def shares(members: Sequence[Logits], weights: Sequence[float], several: bool) -> tuple[float, ...]:
     """Return how much each member decides: its weight times the spread of its scores, of 1 in all.
 
     The weight alone says little: that of a network which has learned nothing may be large, since its scores
-    are all near 0.
+    are all near 0. What all labels of a text have in common, such as log p(text), decides nothing.
     """
-    spreads = [
-        weight * float((each_NK - each_NK.mean(axis=0)).std())
-        for weight, each_NK in zip(weights, members, strict=True)
-    ]
+
+    def spread(logits_NK: Logits) -> float:
+        own_NK = logits_NK if several else logits_NK - logits_NK.mean(axis=1, keepdims=True)
+        return float((own_NK - own_NK.mean(axis=0)).std())
+
+    spreads = [weight * spread(each) for weight, each in zip(weights, members, strict=True)]
     total = sum(spreads)
     return tuple(spread / total if total > 0 else 1.0 / len(spreads) for spread in spreads)
 

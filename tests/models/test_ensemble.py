@@ -49,9 +49,19 @@ def test_a_network_that_has_learned_nothing_decides_little_whatever_its_weight()
     members = [scores(draw, targets, 1.0), scores(draw, targets, 1.5), 1e-3 * draw.normal(size=(600, 3))]
     weights = find_weights(members, targets, several=False)
     assert weights[2] > 50 * sum(weights[:2])
-    first, second, nothing = shares(members, weights)
+    first, second, nothing = shares(members, weights, several=False)
     assert first > second > 0.2 > 0.1 > nothing
     assert first + second + nothing == pytest.approx(1)
+
+
+def test_what_all_labels_of_a_text_share_decides_nothing():
+    """A language model of each label adds log p(text) to all of its scores."""
+    draw = np.random.default_rng(0)
+    members = [draw.normal(size=(600, 2)) for _ in range(2)]
+    with_text = [members[0], members[1] - draw.uniform(0, 100, (600, 1))]
+    weights = (0.5, 0.5)
+    assert shares(with_text, weights, several=False) == pytest.approx(shares(members, weights, several=False))
+    assert shares(with_text, weights, several=True)[1] > 0.9
 
 
 @pytest.mark.parametrize("texts", [labelled_texts(200), several_labels(200)])

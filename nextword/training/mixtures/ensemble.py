@@ -146,7 +146,7 @@ def _weighed(
         if len(members) > 1:
             yield Note(f"{told}, together {together[0]:.2%}; {members[best].family} stays alone")
         return EnsembleClassifier(vocabulary, [members[best]], (1.0,), held_out_logits=scores[best])
-    parts = shares(scores, weights)
+    parts = shares(scores, weights, vocabulary.several)
     kept = [at for at, part in enumerate(parts) if part >= _LEAST]
     shown = ", ".join(f"{members[at].family} {parts[at]:.2f}" for at in kept)
     yield Note(f"{told}, together {together[0]:.2%}; share in the decision: {shown}")
