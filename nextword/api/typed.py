@@ -9,17 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 from nextword.api.next import check_words, likely_tokens, with_end
 from nextword.api.opened import Opened, language_model
 from nextword.core.contracts import UNKNOWN, PieceTokenizer
-from nextword.decode.words import FoundWord, FoundWords, next_words
+from nextword.decode.words import FoundWord, FoundWords, WordSearch, next_words
 from nextword.text.unknown import unknown_note
 
 # Thai, Lao, Tibetan, Myanmar, Khmer; kana and Han: no spaces between words
 _NO_SPACES = re.compile("[\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff"
                         "\U00020000-\U0003ffff]\\s*$")  # fmt: skip
 _BYTE = re.compile("\ufffd|" + r"\\x[89a-f][0-9a-f]")  # how a byte that is not a character is written
+_searches: WeakKeyDictionary[Opened, WordSearch] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -59,18 +61,24 @@ def typed_words(
     opened: Opened, text: str, top: int | None = None, words: Iterable[str] | None = None
 ) -> FoundWords:
     """Return the next word, or how a word that is being typed may end; ``words``: only these."""
-    return next_words(opened.model, opened.tokenizer, text, _is_begun(opened, text), words, top=top)
-
-
-def _is_begun(opened: Opened, text: str) -> bool | None:
-    """Tell whether the last word is only begun: not known, or more likely to go on than to end here."""
-    if not text or text[-1].isspace():
-        return None
     if not isinstance(opened.tokenizer, PieceTokenizer):
-        return UNKNOWN in opened.tokenizer.encode(text)[-1:]
-    last = text.split()[-1]
-    found = next_words(opened.model, opened.tokenizer, text, True, [last])
+        is_begun = _ends_inside(text) and UNKNOWN in opened.tokenizer.encode(text)[-1:]
+        return next_words(opened.model, opened.tokenizer, text, is_begun, words, top=top)
+    search = _searches.get(opened) or WordSearch(opened.model, opened.tokenizer)
+    _searches[opened] = search  # the next text mostly begins like this one
+    return search.find(text, _is_begun(search, text), words, top)
+
+
+def _is_begun(search: WordSearch, text: str) -> bool | None:
+    """Tell whether the last word is only begun: it is more likely to go on than to end here."""
+    if not _ends_inside(text):
+        return None
+    found = search.find(text, True, [text.split()[-1]])
     return sum(word.probability for word in found.words) < 0.5
+
+
+def _ends_inside(text: str) -> bool:
+    return text != "" and not text[-1].isspace()
 
 
 def asks_tokens(opened: Opened, text: str) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from nextword.core.contracts import END, LanguageModel, Preparable, State, Tokenizer
 from nextword.core.errors import NextwordError
@@ -22,7 +23,7 @@ from nextword.decode.limits import Written
 from nextword.decode.positions import Alternatives, Found, best_of, reading, score_positions
 from nextword.decode.requests import Request, Row, Scored, Way, choose
 from nextword.decode.sampling import Ints
-from nextword.models.distributions import Floats, as_numpy, without_nan
+from nextword.models.distributions import as_numpy, without_nan
 
 ROWS = 64  # rows that are stepped together
 WAITING = 256  # requests that wait for rows
@@ -78,7 +79,7 @@ class Engine:
         self._read_state: State = None  # of the prompts
         self._rows: list[Row] = []
         self._state: State = None  # of the rows
-        self._logp_RV: Floats = np.zeros((0, model.vocab_size))  # what comes next in each row
+        self._logp_RV: npt.NDArray[Any] = np.zeros((0, model.vocab_size))  # what comes next in each row
         self._ways: dict[Request, Way] = {}
         self._waited = 0  # steps since requests entered
         self._began: State = None  # of one row that has read nothing yet
@@ -242,7 +243,7 @@ class Engine:
         if new:
             self._keep_rows(self._going)
             self._state = self._join(self._state, state)
-            self._logp_RV = np.concatenate([self._logp_RV, logp_RV])
+            self._logp_RV = np.concatenate([self._logp_RV, logp_RV]) if self._rows else logp_RV
             self._rows += new
 
     def _next(self, places_R: Ints, state: State) -> tuple[Any, State]:
@@ -280,7 +281,7 @@ class Engine:
             )
             self._logp_RV, self._state, self._rows = found
 
-    def _choose(self, rows: Sequence[Row], logp_RV: Floats) -> Ints:
+    def _choose(self, rows: Sequence[Row], logp_RV: npt.NDArray[Any]) -> Ints:
         """Choose a token in every row, and note it with its score and whether it is the last."""
         ways = [self._ways[row.request] for row in rows]
         words_R = choose(ways, rows, logp_RV)
@@ -294,11 +295,11 @@ class Engine:
 
     def _compute(
         self, compute: Compute, state: State, rows: list[Row], progress: Progress
-    ) -> tuple[Floats, State, list[Row]]:
+    ) -> tuple[npt.NDArray[Any], State, list[Row]]:
         """Compute what comes next in rows; after an error row by row, so that only its request fails."""
         try:
             logp_RV, after = compute(np.arange(len(rows)), state)
-            return without_nan(as_numpy(logp_RV, np.float64)), after, rows
+            return without_nan(as_numpy(logp_RV)), after, rows
         except NextwordError:
             pass
         found, states, kept = [], [], []
@@ -307,7 +308,7 @@ class Engine:
                 continue
             try:
                 logp_1V, after = compute(np.array([place]), self._take(state, [place]))
-                found.append(without_nan(as_numpy(logp_1V, np.float64)))
+                found.append(without_nan(as_numpy(logp_1V)))
             except NextwordError as error:
                 self._fail(row.request, error, progress)
                 continue

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from nextword.core.contracts import Tokenizer
 from nextword.core.errors import NextwordError
@@ -17,7 +18,6 @@ from nextword.decode.limits import Written, limits_of, stops_of
 from nextword.decode.positions import Alternatives
 from nextword.decode.sampling import Ints, draw, shape, uniforms
 from nextword.decode.settings import DecodeSettings
-from nextword.models.distributions import Floats
 
 AHEAD = 64  # random numbers of a row that are drawn at a time
 
@@ -89,18 +89,18 @@ class Way:
         self.limits = limits_of(settings, tokenizer, normalizes=False)
         self.stop = stops_of(settings, tokenizer)
         values = (getattr(settings, name) for name in _SHARED)
-        self.key = tuple(tuple(value.items()) if isinstance(value, dict) else value for value in values)
+        self.key = repr(tuple(values))  # compared at every token, and a text keeps its hash
 
 
-def choose(ways: Sequence[Way], rows: Sequence[Row], logp_RV: Floats) -> Ints:
+def choose(ways: Sequence[Way], rows: Sequence[Row], logp_RV: npt.NDArray[Any]) -> Ints:
     """Choose a token in every row: the most likely one, or one drawn with the row's own random number."""
-    groups: dict[tuple[Any, ...], list[int]] = {}
+    groups: dict[str, list[int]] = {}
     for place, way in enumerate(ways):
         groups.setdefault(way.key, []).append(place)
     words_R: Ints = np.zeros(len(rows), dtype=np.int64)
     for places in groups.values():
         way = ways[places[0]]
-        allowed_GV = logp_RV[places]
+        allowed_GV = logp_RV.copy() if len(groups) == 1 else logp_RV[places]
         way.limits(allowed_GV, [rows[place].written for place in places])
         if way.is_greedy:
             words_R[places] = np.argmax(allowed_GV, axis=-1)

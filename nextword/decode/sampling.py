@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
-_FEW = 4  # rows that are drawn one by one
 
 
 def temperature(logp_BV: Floats, value: float) -> Floats:
@@ -86,45 +85,30 @@ def uniforms(seed: int, sample: int, first: int, count: int) -> list[float]:
     return numbers
 
 
-def draw(logp_BV: Floats, uniform_B: npt.ArrayLike) -> Ints:
-    """Draw one token per row by the inverse of the cumulative distribution, in float64."""
-    uniform_B1 = np.asarray(uniform_B, dtype=np.float64)[:, None]
-    return (draw_row_by_row if len(logp_BV) < _FEW else draw_by_blocks)(logp_BV, uniform_B1)
+def draw(logp_BV: npt.NDArray[Any], uniform_B: npt.ArrayLike) -> Ints:
+    """Draw one token per row by the inverse of the cumulative distribution; rows do not change each other.
 
-
-def draw_row_by_row(logp_BV: Floats, uniform_B1: Floats) -> Ints:
-    """Draw with the sums over all tokens before each one."""
-    p_BV = np.exp(logp_BV - logp_BV.max(axis=-1, keepdims=True))
-    ends_BV = np.cumsum(p_BV, axis=-1)
-    pairs = zip(ends_BV, uniform_B1 * ends_BV[:, -1:], strict=True)
-    drawn = [np.searchsorted(ends_V, point_1, side="right")[0] for ends_V, point_1 in pairs]
-    words_B: Ints = np.minimum(np.array(drawn, dtype=np.int64), _last(p_BV))
-    return words_B
-
-
-def draw_by_blocks(logp_BV: Floats, uniform_B1: Floats) -> Ints:
-    """Do the same for many rows: sums over blocks of tokens find the block, and sums in it the token.
-
-    A cumulative sum waits for each addition before it; this way only two square roots of V are left.
+    A cumulative sum over all tokens waits for each addition before it. Here sums over blocks of tokens find
+    the block, and sums in it the token, so that only two square roots of V are left.
     """
     B, V = logp_BV.shape
     K = math.isqrt(V)
-    p_BP = np.empty((B, -(-V // K) * K))
-    p_BV, p_BP[:, V:] = p_BP[:, :V], 0.0
+    p_BP = np.zeros((B, -(-V // K) * K), dtype=logp_BV.dtype)
+    p_BV = p_BP[:, :V]
     np.exp(np.subtract(logp_BV, logp_BV.max(axis=-1, keepdims=True), out=p_BV), out=p_BV)
     p_BNK = p_BP.reshape(B, -1, K)
-    ends_BN = np.cumsum((p_BP.reshape(-1, K) @ np.ones(K)).reshape(B, -1), axis=-1)
-    points_B1 = uniform_B1 * ends_BN[:, -1:]
+    ends_BN = np.cumsum(np.einsum("bnk->bn", p_BNK), axis=-1, dtype=np.float64)
+    points_B1 = np.asarray(uniform_B, dtype=np.float64)[:, None] * ends_BN[:, -1:]
     blocks_B = (ends_BN <= np.minimum(points_B1, np.nextafter(ends_BN[:, -1:], 0))).sum(axis=-1)
     rows_B = np.arange(B)
     p_BK = p_BNK[rows_B, blocks_B]
     before_B = np.where(blocks_B > 0, ends_BN[rows_B, blocks_B - 1], 0.0)
-    ends_BK = np.cumsum(p_BK, axis=-1) + before_B[:, None]
+    ends_BK = np.cumsum(p_BK, axis=-1, dtype=np.float64) + before_B[:, None]
     words_B: Ints = blocks_B * K + np.minimum((ends_BK <= points_B1).sum(axis=-1), _last(p_BK))
     return words_B
 
 
-def _last(p_BV: Floats) -> Ints:
+def _last(p_BV: npt.NDArray[Any]) -> Ints:
     """Return the last possible token of each row, which rounding must not pass."""
     last_B: Ints = p_BV.shape[-1] - 1 - np.argmax(p_BV[:, ::-1] > 0, axis=-1)
     return last_B

@@ -7,8 +7,9 @@ over characters and those of a model over subwords are the same.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,6 +18,8 @@ from nextword.core.contracts import END, PieceTokenizer, Tokenizer
 
 SPACES = b" \t\n\r\v\f"
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+T = TypeVar("T", str, bytes)
 
 
 class Spelling(NamedTuple):
@@ -37,34 +40,34 @@ class Pieces:
         self.letters_V: Bools = np.array([data[:1].isalnum() or data[:1] >= b"\x80" for data in self.data])
         # Characters and bytes: a text has one spelling only.
         self.are_single = all(len(data.decode("utf-8", "replace")) <= 1 for data in self.data)
+        self._first = [_core(data.lstrip(SPACES)) for data in self.data]  # of a word that has not begun
+        self._inside = [_core(data) for data in self.data]
         self._ids: dict[bytes, list[int]] = {}
         for index, data in enumerate(self.data):
             if data:
                 self._ids.setdefault(data, []).append(index)
         self._closing = [i for i, data in enumerate(self.data) if data.rstrip(SPACES) not in (data, b"")]
-        self._sorted = sorted((data, index) for index, data in enumerate(self.data) if data)
+        named = sorted((data, index) for index, data in enumerate(self.data) if data)
+        self._texts = [data for data, _ in named]
+        self._sorted: Ints = np.array([index for _, index in named], dtype=np.int64)
         self._longest = max((len(data) for data in self._ids), default=0)
 
     def read(self, so_far: Spelling, token: int) -> Spelling:
         """Return the word after one more token, which does not end a word that had begun before."""
-        data = self.data[token] if so_far.begun else self.data[token].lstrip(SPACES)
-        if not data:
-            return so_far
-        core = next(iter(data.split(None, 1)), b"")  # nothing is left of a form feed
-        return Spelling(so_far.word + core, True, len(core) < len(data))
+        core, is_done = (self._inside if so_far.begun else self._first)[token]
+        return so_far if core is None else Spelling(so_far.word + core, True, is_done)
 
     def beginnings(self, text: bytes) -> list[int]:
         """Return the tokens that are a beginning of a text and not all of it."""
         sizes = range(1, min(len(text), self._longest + 1))
         return [index for size in sizes for index in self._ids.get(text[:size], ())]
 
-    def extensions(self, text: bytes) -> list[int]:
+    def extensions(self, text: bytes) -> Ints:
         """Return the tokens that begin with a text."""
-        found, at = [], bisect_left(self._sorted, (text, 0))
-        while at < len(self._sorted) and self._sorted[at][0].startswith(text):
-            found.append(self._sorted[at][1])
-            at += 1
-        return sorted(found)
+        first = bisect_left(self._texts, text)
+        last = bisect_right(self._texts, text, first, key=_cut(len(text)))
+        found: Ints = np.sort(self._sorted[first:last])
+        return found
 
     def spellers(self, so_far: Spelling, wanted: Wanted) -> list[int]:
         """Return the tokens after which a word can still become one that is wanted."""
@@ -75,6 +78,17 @@ class Pieces:
         return [
             index for index in sorted(tried) if self.data[index] and wanted.allows(self.read(so_far, index))
         ]
+
+
+def _cut(size: int) -> Callable[[T], T]:
+    """Return what takes the first characters or bytes."""
+    return itemgetter(slice(size))
+
+
+def _core(data: bytes) -> tuple[bytes | None, bool]:
+    """Return what a token adds to a word, None where it has no bytes, and whether it ends the word."""
+    core = next(iter(data.split(None, 1)), b"")  # nothing is left of a form feed
+    return core if data else None, len(core) < len(data)
 
 
 _known: WeakKeyDictionary[PieceTokenizer, Pieces] = WeakKeyDictionary()
@@ -97,7 +111,7 @@ class Words:
     def beginning(self, part: str) -> list[int]:
         """Return the ids of all words that begin so."""
         first = bisect_left(self._texts, part)
-        return self._ids[first : bisect_right(self._texts, part, first, key=lambda text: text[: len(part)])]
+        return self._ids[first : bisect_right(self._texts, part, first, key=_cut(len(part)))]
 
 
 _words: WeakKeyDictionary[Tokenizer, Words] = WeakKeyDictionary()

@@ -35,6 +35,8 @@ class TextStream:
 
     def _release(self, new: str) -> str:
         """Return everything up to a stop text, or up to what may become one."""
+        if not self._stop:
+            return new
         text = self._held + new
         ends = [place for string in self._stop if (place := text.find(string)) >= 0]
         if ends:

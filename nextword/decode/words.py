@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -26,13 +26,14 @@ from nextword.core.contracts import (
     context_of,
 )
 from nextword.decode.positions import reading
+from nextword.decode.respelling import First, probabilities, spell_again
 from nextword.decode.spelling import SPACES, Spelling, Wanted, pieces_of, words_of
-from nextword.models.distributions import Floats, as_numpy
+from nextword.models.distributions import Floats
 
 EFFORT = 2048  # beginnings of words that are continued, at most
 ROUND = 256  # of them at a time: the most likely ones
 ENOUGH = 1e-3  # of the probability may be left
-_REREAD = 128  # ways to spell the end of a prompt, at most
+_PROMPTS = 2  # prompts whose states are kept: the next one mostly begins like the last one
 _HELD = 1 << 17  # tokens that the states of all beginnings hold together, at most
 _SMALL = 1e-5  # a beginning less likely than this is left; it would hardly ever be its turn
 # Where only the first few words are asked for:
@@ -142,13 +143,18 @@ class Opening:
 
 
 class WordSearch:
-    """Spells words with one model; ``batch``: rows that are processed at once, which changes no result."""
+    """Spells words with one model; ``batch``: rows that are processed at once, which changes no result.
+
+    Who types asks at every key, and the prompt mostly begins like the one before: its state is kept.
+    """
 
     def __init__(
         self, model: LanguageModel, tokenizer: PieceTokenizer, effort: int = EFFORT, batch: int = ROUND
     ) -> None:
         self.model, self.tokenizer, self.effort, self.batch = model, tokenizer, effort, batch
         self.pieces = pieces_of(tokenizer)
+        self._states: dict[tuple[int, ...], State] = {}
+        self._firsts: tuple[tuple[int, ...], bytes, list[First], float] | None = None
 
     def find(
         self,
@@ -201,40 +207,33 @@ class WordSearch:
 
     def _begin(self, tally: Tally, opening: Opening, wanted: Wanted | None) -> None:
         """Put all tokens into the tally that may come first; their probabilities are made to sum to 1."""
+        if opening.owed:
+            self._begin_owed(tally, *self._first(opening.ids, opening.owed), wanted)
+            return
         state = self._read(opening.ids)
         p_V = self._next(state)
-        if opening.owed:
-            firsts = list(self._owed(opening.owed, state, p_V))
-            total = math.fsum(each.mass for each in firsts)
-            for each in firsts:
-                self._add(tally, each._replace(mass=each.mass / total if total else 0.0), wanted)
-            tally.dropped += 0.0 if total else 1.0
-            return
         if opening.must_break:
             p_V = np.where(self.pieces.breaks_V, p_V, 0.0)
         root = Beginning(1.0, opening.spelling, state, 0, ())
         self._branch(tally, root, p_V / max(p_V.sum(), 1e-300), wanted)
 
-    def _owed(self, owed: bytes, state: State, p_V: Floats) -> Iterator[Beginning]:
-        """Yield the tokens that reach beyond the end of the prompt, in every way to spell it."""
-        pending: list[tuple[float, bytes, Spelling, State, Floats, tuple[int, ...]]] = [
-            (-1.0, owed, Spelling(), state, p_V, ())
-        ]
-        for _ in range(_REREAD):
-            if not pending:
-                break
-            pending.sort(key=lambda each: each[0])
-            mass, owed, so_far, state, p_V, ids = pending.pop(0)
-            for token in self.pieces.extensions(owed):
-                after = self.pieces.read(so_far, token)
-                yield Beginning(-mass * float(p_V[token]), after, state, 0, (*ids, token))
-            for token in self.pieces.beginnings(owed):
-                if p_V[token] > 0:
-                    logp_1V, new = self.model.step(np.array([token]), state)
-                    rest = owed.removeprefix(self.pieces.data[token])
-                    after = self.pieces.read(so_far, token)
-                    new_V = np.exp(as_numpy(logp_1V, np.float64)[0])
-                    pending.append((mass * float(p_V[token]), rest, after, new, new_V, (*ids, token)))
+    def _begin_owed(self, tally: Tally, firsts: list[First], lost: float, wanted: Wanted | None) -> None:
+        total = math.fsum([lost, *(float(each.mass_N.sum()) for each in firsts)])
+        tally.dropped += lost / total if total else 1.0
+        for before, state, tokens_N, mass_N in firsts if total else ():
+            mass_N = mass_N / total
+            kept = np.flatnonzero(mass_N > 0 if wanted else mass_N >= tally.small)
+            tally.dropped += float(mass_N.sum() - mass_N[kept].sum())
+            for token, mass in zip(tokens_N[kept].tolist(), mass_N[kept].tolist(), strict=True):
+                spelling = self.pieces.read(before.spelling, token)
+                if wanted is None or wanted.allows(spelling):
+                    tally.add(Beginning(mass, spelling, state, before.row, (*before.ids, token)))
+
+    def _first(self, ids: tuple[int, ...], owed: bytes) -> tuple[list[First], float]:
+        """Return the tokens that reach beyond the end of the prompt, and the probability that was left."""
+        if self._firsts is None or self._firsts[:2] != (ids, owed):
+            self._firsts = ids, owed, *spell_again(self.model, self.pieces, self._read(ids), owed)
+        return self._firsts[2:]
 
     def _affordable(self, read: int) -> int:
         """Return how many beginnings are continued: a state may hold all that was read, and many are kept."""
@@ -266,7 +265,7 @@ class WordSearch:
         order = [place for places in groups.values() for place in places]
         state = states[0] if len(states) == 1 else self.model.join(states)
         logp_BV, state = self.model.step(np.array([rows[place].ids[-1] for place in order]), state)
-        p_BV = np.exp(as_numpy(logp_BV, np.float64))
+        p_BV = probabilities(logp_BV)
         at = {place: row for row, place in enumerate(order)}
         for place, each in enumerate(rows):
             here = each._replace(state=state, row=at[place])
@@ -293,23 +292,27 @@ class WordSearch:
             after = self.pieces.read(so_far, token)
             tally.add(Beginning(float(mass_V[token]), after, here.state, here.row, (*here.ids, token)))
 
-    def _add(self, tally: Tally, each: Beginning, wanted: Wanted | None) -> None:
-        if wanted is None and each.mass < tally.small:
-            tally.dropped += each.mass
-        elif each.mass > 0 and (wanted is None or wanted.allows(each.spelling)):
-            tally.add(each)
-
-    def _read(self, ids: Sequence[int]) -> State:
-        return read(self.model, ids)
+    def _read(self, ids: tuple[int, ...]) -> State:
+        """Return the state after a prompt; what is new of it is read."""
+        known = max((each for each in self._states if each == ids[: len(each)]), key=len, default=None)
+        if known is None:
+            state = read(self.model, ids)
+        else:
+            state = self._states[known] = self._states.pop(known)  # used last
+            state = read(self.model, ids[len(known) :], state)
+        self._states[ids] = state
+        while len(self._states) > _PROMPTS:
+            del self._states[next(iter(self._states))]
+        return state
 
     def _next(self, state: State) -> Floats:
-        p_V: Floats = np.exp(as_numpy(self.model.next(state), np.float64)[0])
+        p_V: Floats = probabilities(self.model.next(state))[0]
         return p_V
 
 
-def read(model: LanguageModel, ids: Sequence[int]) -> State:
-    """Return the state of one row after a prompt."""
-    state = model.start(1)
+def read(model: LanguageModel, ids: Sequence[int], state: State = None) -> State:
+    """Return the state of one row after a prompt, or after more of it."""
+    state = model.start(1) if state is None else state
     if len(ids):
         state = reading(model)(np.array([ids], dtype=np.int64), np.array([len(ids)]), state)
     return state
@@ -336,7 +339,7 @@ def next_words(
     last = text.split()[-1] if text.split() and not text[-1:].isspace() else ""
     completes = bool(part and last)
     ids = ids[:-1] if completes else ids
-    p_V = np.exp(as_numpy(model.next(read(model, ids)), np.float64)[0])
+    p_V = probabilities(model.next(read(model, ids)))[0]
     end, unknown = (0.0, 0.0) if completes else (float(p_V[END]), float(p_V[UNKNOWN]))
     p_V[[UNKNOWN, START, END]] = 0.0
     if completes:

@@ -28,7 +28,7 @@ def as_numpy(array: Any, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]
 
 def without_nan(logp: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the same numbers; NaN among them means a damaged model. (-inf is a probability of 0.)"""
-    if np.isnan(np.sum(logp)) and np.isnan(logp).any():
+    if logp.size and np.isnan(logp.max()):
         raise DamagedError(
             "the model computed NaN instead of a probability, so its numbers are damaged; check the run with "
             "nextword doctor, or train it again"

@@ -20,8 +20,8 @@ export function bars({ take, why, label }) {
     return made;
   }
 
-  /** Show words [{text, probability}]; the longest bar stands for `most`. `chosen`: whose reasons are open. */
-  function show(words, most, unit, chosen) {
+  /** Show words [{text, probability}]; `--most` above has what the longest bar stands for. `chosen`: whose reasons are open. */
+  function show({ words, unit }, chosen) {
     while (rows.length < words.length) rows.push(row(rows.length));
     words.forEach(({ text, probability }, place) => {
       const each = rows[place];
@@ -30,7 +30,7 @@ export function bars({ take, why, label }) {
       each.word.textContent = name;
       each.word.classList.toggle("end", text === END);
       each.share.textContent = percent(probability);
-      each.bar.style.setProperty("--share", (most > 0 ? probability / most : 0).toFixed(4));
+      each.bar.style.setProperty("--p", probability.toFixed(6));
       each.reason.setAttribute("aria-label", `Why ${name}?`);
       each.reason.setAttribute("aria-expanded", String(text === chosen));
     });

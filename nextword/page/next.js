@@ -10,7 +10,6 @@ import { percent } from "./numbers.js";
 import { joined, list } from "./url.js";
 import { reasons } from "./why.js";
 
-const WAIT = 20; // milliseconds after a key: fast typing asks once
 const TOP = 8;
 const LETTERS = 20000; // that the server takes
 
@@ -40,7 +39,7 @@ export function open(place, state, remember) {
     chips, problem, grid, panel);
 
   const models = served(arrived, (error) => { problem.textContent = sentence(error); });
-  const askAll = debounced(WAIT, () => cards.forEach((card) => !hidden.has(card.name) && card.ask(field.value)));
+  const askAll = () => cards.forEach((card) => !hidden.has(card.name) && card.ask(field.value));
   grow();
   field.focus({ preventScroll: true });
   field.setSelectionRange(field.value.length, field.value.length);
@@ -63,7 +62,7 @@ export function open(place, state, remember) {
     chips.hidden = cards.size < 2 && !training.length;
     put(grid, [...cards.values()].map((card) => card.element));
     arrange();
-    cards.forEach((card) => !hidden.has(card.name) && card.ask(field.value));
+    askAll();
   }
 
   function chip(card) {
@@ -91,11 +90,11 @@ export function open(place, state, remember) {
     scale();
   }
 
-  /** Draw all bars on one scale, so that models can be compared. */
+  /** Put all bars on one scale, so that models can be compared. */
   function scale() {
     const shown = [...cards.values()].filter((card) => !hidden.has(card.name) && card.answer);
     const most = Math.max(0, ...shown.flatMap((card) => card.answer.words.map((word) => word.probability)));
-    shown.forEach((card) => card.draw(most, why?.[0] === card.name ? why[1] : null));
+    grid.style.setProperty("--most", String(most || 1));
   }
 
   function makeCard(model, at) {
@@ -116,6 +115,7 @@ export function open(place, state, remember) {
         Object.assign(card, { answer, text });
         trouble.textContent = "";
         element.classList.remove("stale");
+        card.draw();
         scale();
         put(rest, remainder(answer));
         if (why?.[0] === card.name && panel.hidden) explain(card, why[1]);
@@ -128,7 +128,7 @@ export function open(place, state, remember) {
     const card = {
       name: model.id, colour, element, answer: null, text: null, ask: question,
       describe: (newer) => { about.textContent = newer.about; },
-      draw: (most, chosen) => shownBars.show(card.answer.words, most, card.answer.unit, chosen),
+      draw: () => card.answer && shownBars.show(card.answer, why?.[0] === card.name ? why[1] : null),
     };
     return card;
   }
@@ -192,8 +192,8 @@ export function open(place, state, remember) {
     if (!isOpen) {
       why = [card.name, word];
       explain(card, word);
+      card.draw();
     }
-    scale();
     keep();
   }
 
@@ -201,8 +201,9 @@ export function open(place, state, remember) {
     if (!why) return;
     panel.hidden = true;
     put(panel);
+    const card = cards.get(why[0]);
     why = null;
-    scale();
+    card?.draw();
   }
 
   async function explain(card, word) {
@@ -245,7 +246,7 @@ export function open(place, state, remember) {
     why = changed.why ? list(changed.why) : null;
     put(chips, [...cards.values()].map(chip));
     arrange();
-    cards.forEach((card) => !hidden.has(card.name) && card.ask(field.value));
+    askAll();
   }
 
   return { leave: () => models.stop(), update, again: () => { models.look(); askAll(); } };

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 
 from nextword.api.serve import ServeSettings
 from nextword.server import chat, completions, embeddings, errors, health, metrics, predict, screens, tokens
@@ -23,9 +24,11 @@ def application(shelf: Shelf) -> FastAPI:
     )
     app.state.shelf = shelf
     errors.install(app)
+    routes = {"/openapi.json"}
     for part in (completions, chat, embeddings, predict, tokens, health, metrics, screens):
         app.include_router(part.router)
-    app.state.metrics = metrics.Metrics(frozenset(app.openapi()["paths"]) | {"/openapi.json"})
+        routes |= {route.path for route in part.router.routes if isinstance(route, APIRoute)}
+    app.state.metrics = metrics.Metrics(frozenset(routes))
     return app
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
 import socket
@@ -41,6 +42,8 @@ def serve(
 ) -> int:
     """Serve until a signal comes; return the exit code: 0 after SIGTERM, 130 after Ctrl-C."""
     listening = listen(settings)
+    gc.collect()
+    gc.freeze()  # modules and models stay to the end: looking through them stops all answers for 0.1 s
     with listening:
         host, port = listening.getsockname()[:2]
         tell(f"http://{f'[{host}]' if ':' in host else host}:{port}/")

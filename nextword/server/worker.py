@@ -60,6 +60,7 @@ class Worker:
         self.rows, self.most = rows, rows + waiting  # texts that are continued together; with those that wait
         self._sharing = _share if sys.modules.get("torch") else _as_it_is  # count models need no torch
         self._taken = 0  # rows and calls that are under way or wait
+        self._streams = 0  # jobs whose tokens the event loop writes as they come
         self._jobs: dict[Request, _Job] = {}
         self._inbox: deque[Callable[[], None]] = deque()
         self._wake = threading.Condition()
@@ -147,6 +148,7 @@ class Worker:
     def _submit(self, requests: Sequence[Request], streams: bool) -> _Job:
         self._take(sum(request.needed for request in requests))
         self._loop = asyncio.get_running_loop()
+        self._streams += streams
         job = _Job(requests, streams, left=len(requests))
         for request in requests:
             self._jobs[request] = job
@@ -165,6 +167,7 @@ class Worker:
 
     def _leave(self, job: _Job) -> None:
         """Let go of a job, finished or not."""
+        self._streams -= job.streams
         for request in job.requests:
             self._taken -= request.needed
             self._jobs.pop(request, None)
@@ -231,7 +234,7 @@ class Worker:
 
     def _step(self, engine: Engine) -> None:
         try:
-            with self._sharing(engine.running):
+            with self._sharing(engine.running, self._streams):
                 progress = engine.step()
         except Exception as error:
             _log.error("a step of a model failed, and so its requests: %s: %s", type(error).__name__, error)
@@ -251,10 +254,12 @@ class Worker:
                 self._closed = True
 
 
-def _share(rows: int) -> AbstractContextManager[object]:
-    """Share the products of a step between processors, but leave one to the event loop and the clients."""
-    return threads.using(1 if rows < threads.FEW_ROWS else max(1, threads.allowed() - 1))
+def _share(rows: int, streams: int) -> AbstractContextManager[object]:
+    """Share the products of a step between idle processors; streams leave one to the event loop."""
+    if rows < threads.FEW_ROWS:
+        return threads.using(1)
+    return threads.using(max(1, min(threads.free(), threads.allowed() - bool(streams))))
 
 
-def _as_it_is(rows: int) -> AbstractContextManager[object]:
+def _as_it_is(rows: int, streams: int) -> AbstractContextManager[object]:
     return nullcontext()

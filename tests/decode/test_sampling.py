@@ -10,8 +10,6 @@ from hypothesis.extra import numpy as hnp
 
 from nextword.decode.sampling import (
     draw,
-    draw_by_blocks,
-    draw_row_by_row,
     min_p,
     temperature,
     top_k,
@@ -83,16 +81,28 @@ def test_neutral_values_change_nothing():
         assert after is logp
 
 
+def draw_with_all_sums(logp_BV, uniform_B):
+    """The plain twin: sums over all tokens before each one."""
+    p_BV = np.exp(logp_BV - logp_BV.max(axis=-1, keepdims=True)).astype(np.float64)
+    ends_BV = np.cumsum(p_BV, axis=-1)
+    pairs = zip(ends_BV, uniform_B * ends_BV[:, -1], strict=True)
+    drawn = [np.searchsorted(ends_V, point, side="right") for ends_V, point in pairs]
+    return np.minimum(drawn, [np.flatnonzero(p_V)[-1] for p_V in p_BV])
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("V", [1, 2, 3, 5, 8, 50, 2003])
-def test_drawing_by_blocks_is_drawing_row_by_row(V):
+def test_drawing_by_blocks_is_drawing_with_all_sums(V, kind):
     rng = np.random.default_rng(V)
-    logp_BV = 3 * rng.normal(size=(64, V))
+    logp_BV = (3 * rng.normal(size=(64, V))).astype(kind)
     logp_BV[rng.random((64, V)) < 0.5] = -np.inf
     logp_BV[:, rng.integers(V)] = 0.0
     for uniform_B in (rng.random(64), np.zeros(64), np.full(64, 1 - 2.0**-53)):
-        found_B = draw_by_blocks(logp_BV, uniform_B[:, None])
-        assert (found_B == draw_row_by_row(logp_BV, uniform_B[:, None])).all()
+        found_B = draw(logp_BV, uniform_B)
+        assert (found_B == draw_with_all_sums(logp_BV, uniform_B)).all()
         assert np.isfinite(logp_BV[np.arange(64), found_B]).all()
+        alone = [draw(logp_BV[row : row + 1], uniform_B[row : row + 1])[0] for row in range(64)]
+        assert found_B.tolist() == alone
 
 
 def test_draw_agrees_with_the_distribution_by_chi_square():
