@@ -154,10 +154,10 @@ export function open(place, state, remember) {
   // -- typing and taking
 
   function typed() {
-    grow();
+    askAll(); // first: the models work while the page is drawn
     closeWhy();
+    grow();
     keep();
-    askAll();
   }
 
   function pressed(event) {
