@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -152,6 +153,35 @@ class Heads(nn.Module):
         each = self.heads // self.kv_heads
         return shared_BMSK if each == 1 else shared_BMSK.repeat_interleave(each, dim=1)
 
+    def is_single(self, q_BNTK: Tensor, keys_UNSK: Tensor) -> bool:
+        """Tell whether each row has one query that the compiled loop can answer (`look`)."""
+        if q_BNTK.shape[2] != 1 or self.weighing is not None or torch.is_grad_enabled():
+            return False
+        is_plain = q_BNTK.dtype == keys_UNSK.dtype == torch.float32 and keys_UNSK.is_contiguous()
+        return is_plain and q_BNTK.is_cpu
+
+    def look(
+        self,
+        q_BN1K: Tensor,
+        keys_UMSK: Tensor,
+        values_UMSK: Tensor,
+        sources_B: Tensor,
+        counts_U: Tensor,
+        bias_BS: Tensor | None = None,
+    ) -> Tensor:
+        """Compute softmax(s q Kᵀ) V for one query of each row, and apply the output matrix."""
+        from nextword.blocks.attention_kernel import look
+
+        q_BNK = q_BN1K[:, :, 0]
+        mixed_BNK = torch.empty(q_BNK.shape)
+        bias_BS = mixed_BNK[:, 0, :0] if bias_BS is None else bias_BS
+        look(
+            q_BNK.numpy(), keys_UMSK.numpy(), values_UMSK.numpy(), sources_B.numpy(), counts_U.numpy(),
+            bias_BS.numpy(), mixed_BNK.numpy(), np.float32(self.scale),
+        )  # fmt: skip
+        y_B1D: Tensor = self.out(mixed_BNK.flatten(1)[:, None])
+        return y_B1D
+
     def leave(self, mixed_BNTK: Tensor) -> Tensor:
         """Concatenate all heads and apply the output matrix."""
         y_BTD: Tensor = self.out(mixed_BNTK.transpose(1, 2).flatten(2))
@@ -175,6 +205,8 @@ class Attention(Heads):
         if not any(own is each for each in position.modules()):
             self.own_position = own
         self.norm = find("qk_norm", shape.qk_norm)(shape)
+        # Whether a token sees all tokens before it by their keys alone.
+        self.sees_all = type(self) is Attention and self.causal and not (own.biases or own.looks)
         bias = shape.biased_attention
         self.from_x = nn.Linear(shape.width, (shape.heads + 2 * shape.kv_heads) * self.head_size, bias)
         self.out = nn.Linear(shape.heads * self.head_size, shape.width, bias)
@@ -214,6 +246,9 @@ class Attention(Heads):
         """Attend to the nodes of one token's own text; rows of a tree together."""
         sharing = Sharing(state.rows_B, len(state.keys_UNSK))
         state = state.grown((k_BN1K, v_BN1K), sharing)
+        if self.is_single(q_BN1K, state.keys_UNSK):
+            counts_U = state.rows_B  # not looked at: the bias says what is seen
+            return self.look(q_BN1K, *state[:3], counts_U, state.bias_BS), state
         S = state.bias_BS.shape[1]
         bias_U1RS = sharing.group(state.bias_BS[:, None, None])
         keys_UNSK, values_UNSK = (part[:, :, :S] for part in state[:2])
@@ -231,6 +266,9 @@ class Attention(Heads):
     ) -> tuple[Tensor, KeysValues]:
         """Append keys and values to the cache, and attend to all of it."""
         state = KeysValues(reading.append(state.keys_BNSK, k_BNTK), reading.append(state.values_BNSK, v_BNTK))
+        if self.sees_all and reading.is_full and self.is_single(q_BNTK, state.keys_BNSK):
+            rows_B, ends_B = reading.ends
+            return self.look(q_BNTK, *state, rows_B, ends_B), state
         keys_BNSK, values_BNSK = (part[:, :, : reading.keys] for part in state)
         mask, is_causal = self._mask(q_BNTK, reading, skip)
         return self.leave(self.weigh(q_BNTK[:, :, skip:], keys_BNSK, values_BNSK, mask, is_causal)), state

@@ -72,7 +72,7 @@ def branched(state: KeysValues, counts_B: Tensor) -> Branches:
     used, device = int(counts_B.max()), state.keys_BNSK.device
     is_own_BS = torch.arange(used) < counts_B[:, None]
     bias_BS = torch.zeros(is_own_BS.shape).masked_fill_(~is_own_BS, -torch.inf).to(device)
-    keys, values = (part[:, :, :used].clone() for part in state)
+    keys, values = (part[:, :, :used].clone(memory_format=torch.contiguous_format) for part in state)
     return Branches(keys, values, torch.arange(len(counts_B), device=device), bias_BS)
 
 

@@ -8,6 +8,7 @@ bookkeeping of one forward pass is a `Reading`, made once and used by all layers
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import add
 from typing import NamedTuple
 
 import torch
@@ -77,16 +78,16 @@ class Reading:
         self.T, self.device, self.in_place, self.ahead = T, device, in_place, ahead
         self.before, self.lengths = before, lengths
         self.is_even = min(before) == max(before)
-        self.is_full = all(length == T for length in lengths)
+        self.is_full = min(lengths) == max(lengths) == T
         self.first = before[0] if self.is_even else -1
         self.is_fresh = self.is_even and self.first == 0
-        ends = [b + n for b, n in zip(before, lengths, strict=True)]
-        self.keys = T if self.is_fresh else max(max(ends), 1)  # slots that are looked at
+        self.keys = T if self.is_fresh else max(*map(add, before, lengths), 1)  # slots that are looked at
         self.room = min(context, max(self.keys + AHEAD, 2 * max(before)))
         self.shared: dict[str, Tensor] = {}  # what one layer passes to later ones in this pass
         self._seen: Tensor | None = None
         self._places: slice | Tensor | None = None
         self._slots: tuple[Tensor, Tensor, Tensor] | None = None
+        self._ends: tuple[Tensor, Tensor] | None = None
 
     @property
     def places(self) -> slice | Tensor:
@@ -127,6 +128,14 @@ class Reading:
         """Return True where a slot holds a token: (B, 1, 1, S); None: all do."""
         ends = [b + n for b, n in zip(self.before, self.lengths, strict=True)]
         return None if min(ends) == self.keys else real_slots(torch.tensor(ends), self.keys, self.device)
+
+    @property
+    def ends(self) -> tuple[Tensor, Tensor]:
+        """Return the number of each row, and how many tokens it has with the new ones."""
+        if self._ends is None:
+            ends_B = torch.tensor(self.before) + torch.tensor(self.lengths)
+            self._ends = torch.arange(len(ends_B)), ends_B
+        return self._ends
 
     def real(self) -> Tensor:
         """Return ``real_BT``: which columns are tokens."""

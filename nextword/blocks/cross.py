@@ -87,14 +87,13 @@ class CrossAttention(Heads):
             real_BS = torch.arange(S, device=device) < lengths_B[:, None]
             features_BSD = features_BSD.masked_fill(~real_BS[..., None], 0.0)
         kv_BNSK = self.split(self.from_source(features_BSD)).transpose(1, 2)
-        if not torch.is_grad_enabled():
-            kv_BNSK = kv_BNSK.contiguous()  # they are read at every step
+        keys_BNSK, values_BNSK = kv_BNSK[:, : self.kv_heads], kv_BNSK[:, self.kv_heads :]
+        if not torch.is_grad_enabled():  # they are read at every step
+            keys_BNSK, values_BNSK = keys_BNSK.contiguous(), values_BNSK.contiguous()
         query_BNK = kv_BNSK.new_zeros(batch, self.heads, self.head_size)
         rows_B = torch.arange(batch, device=lengths_B.device)
         tokens_BS = lengths_B.new_zeros(len(lengths_B), 0) if tokens_BS is None else tokens_BS
-        return SourceKeys(
-            kv_BNSK[:, : self.kv_heads], kv_BNSK[:, self.kv_heads :], lengths_B, tokens_BS, rows_B, query_BNK
-        )
+        return SourceKeys(keys_BNSK, values_BNSK, lengths_B, tokens_BS, rows_B, query_BNK)
 
     def forward(
         self, x_BTD: Tensor, state: SourceKeys, reading: Reading, skip: int = 0
@@ -103,6 +102,9 @@ class CrossAttention(Heads):
         keys_UNSK, values_UNSK, lengths_U, _, rows_B, query_BNK = state
         q_BNTK = self.split(self.from_x(x_BTD[:, skip:])).transpose(1, 2)
         reading.shared["queries"] = q_BNTK  # of the last layer that looks at a source: for copying
+        if self.is_single(q_BNTK, keys_UNSK):
+            state = state._replace(query_BNK=_last(q_BNTK, query_BNK, reading, skip))
+            return self.look(q_BNTK, keys_UNSK, values_UNSK, rows_B, _counts(lengths_U, keys_UNSK)), state
         sharing = Sharing(rows_B, len(keys_UNSK))
         mixed_UNXK = self.weigh(sharing.group(q_BNTK), keys_UNSK, values_UNSK, _real(lengths_U, keys_UNSK))
         if not torch.is_grad_enabled():
@@ -126,6 +128,11 @@ def _real(lengths_U: Tensor, keys_UNSK: Tensor) -> Tensor | None:
     """Return which keys are real; None: all are."""
     S = keys_UNSK.shape[2]
     return None if bool((lengths_U == S).all()) else real_slots(lengths_U, S, keys_UNSK.device)
+
+
+def _counts(lengths_U: Tensor, keys_UNSK: Tensor) -> Tensor:
+    """Return how many keys are seen; where there is no real one, all are: a softmax over nothing is NaN."""
+    return torch.where(lengths_U > 0, lengths_U, keys_UNSK.shape[2])
 
 
 def _last(q_BNTK: Tensor, before_BNK: Tensor, reading: Reading, skip: int) -> Tensor:

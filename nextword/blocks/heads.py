@@ -91,6 +91,16 @@ class SoftmaxHead(nn.Module):
         in_loss_V = closed_V.clone() if mask else torch.zeros(vocab_size)
         self.register_buffer("closed_in_loss_V", in_loss_V, persistent=False)
 
+    def take_weights(self, head: SoftmaxHead) -> None:
+        """Share the weights of another head, whose product this one computes in its own way."""
+        self.vocab_size, self.weight_VD = head.vocab_size, head.weight_VD
+        if isinstance(head.bias_V, nn.Parameter):
+            self.bias_V = head.bias_V
+        else:
+            self.register_buffer("bias_V", head.bias_V, persistent=False)
+        self.register_buffer("closed_V", head.closed_V, persistent=False)
+        self.register_buffer("closed_in_loss_V", head.closed_in_loss_V, persistent=False)
+
     @classmethod
     def cost(cls, width: int, vocab_size: int, tokens: int, tied: bool, settings: Any = None) -> Cost:
         """Count the matrix, unless it is shared with the embedding, and its product; b is left out."""

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from nextword.blocks.cells import Cell
 from nextword.blocks.heads import SoftmaxHead
+from nextword.blocks.packed import PackedHead, PackedLinear
 
 _LEAST = 1e-30  # the largest number of a row, at least: a row of zeros has a scale, too
 _ROWS = 256  # rows of logits that are held at once
@@ -43,16 +45,23 @@ def find_steps() -> int:
 class Int8Matrix:
     """A matrix in int8, made from one in float32."""
 
-    def __init__(self, weight_OI: Tensor, steps: int) -> None:
+    def __init__(self, weight_OI: Tensor, steps: int, bias_O: Tensor | None = None) -> None:
+        self.bias_O = weight_OI.new_zeros(len(weight_OI)) if bias_O is None else bias_O.detach()
         self.scale_O = weight_OI.float().abs().amax(dim=1).clamp(min=_LEAST) / steps
         self.q_OI = torch.round(weight_OI / self.scale_O[:, None]).to(torch.int8).contiguous()
 
     def __call__(self, x_NI: Tensor) -> Tensor:
-        """Return ``x Wᵀ``: ``y_NO`` in float32."""
-        scale_N1 = x_NI.abs().amax(dim=1, keepdim=True).clamp_(min=_LEAST) / 127
-        q_NI = (x_NI / scale_N1).round_().to(torch.int8)
+        """Return ``x Wᵀ + b``: ``y_NO`` in float32."""
+        from nextword.models.int8_kernels import round_rows, scale_sums
+
+        x = x_NI.detach().float().contiguous().numpy()
+        q_NI, scale_N = torch.empty(x.shape, dtype=torch.int8), torch.empty(len(x))
+        round_rows(x, x.view(np.int32), q_NI.numpy(), scale_N.numpy())
         sums_NO: Tensor = torch._int_mm(q_NI, self.q_OI.T)
-        return (sums_NO * self.scale_O).mul_(scale_N1)
+        y_NO = torch.empty(sums_NO.shape)
+        parts = (sums_NO, scale_N, self.scale_O, self.bias_O, y_NO)
+        scale_sums(*(part.numpy() for part in parts))
+        return y_NO
 
 
 class Int8Linear(nn.Linear):
@@ -62,13 +71,11 @@ class Int8Linear(nn.Linear):
         nn.Module.__init__(self)
         self.in_features, self.out_features = linear.in_features, linear.out_features
         self.weight, self.bias = linear.weight, linear.bias
-        self.product = Int8Matrix(linear.weight.detach(), steps)
+        self.product = Int8Matrix(linear.weight.detach(), steps, linear.bias)
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
         """Return x Wᵀ + b."""
-        y_NO = self.product(input.reshape(-1, self.in_features).float())
-        if self.bias is not None:
-            y_NO = y_NO.add_(self.bias)
+        y_NO = self.product(input.reshape(-1, self.in_features))
         return y_NO.view(*input.shape[:-1], self.out_features)
 
 
@@ -77,18 +84,13 @@ class Int8Head(SoftmaxHead):
 
     def __init__(self, head: SoftmaxHead, steps: int) -> None:
         nn.Module.__init__(self)
-        self.vocab_size, self.weight_VD = head.vocab_size, head.weight_VD
-        if isinstance(head.bias_V, nn.Parameter):
-            self.bias_V = head.bias_V
-        else:
-            self.register_buffer("bias_V", head.bias_V, persistent=False)
-        self.register_buffer("closed_V", head.closed_V, persistent=False)
-        self.register_buffer("closed_in_loss_V", head.closed_in_loss_V, persistent=False)
-        self.product = Int8Matrix(head.weight_VD[: head.vocab_size].detach(), steps)
+        self.take_weights(head)
+        bias_V = head.bias_V + head.closed_V
+        self.product = Int8Matrix(head.weight_VD[: head.vocab_size].detach(), steps, bias_V)
 
     def logits(self, features_ND: Tensor) -> Tensor:
         """Return the logits; a forbidden token has -inf."""
-        return self.product(features_ND.float()).add_(self.bias_V + self.closed_V)
+        return self.product(features_ND)
 
     def score(self, features_ND: Tensor, ids_N: Tensor) -> Tensor:
         """Return log p of these tokens, a few rows at a time."""
@@ -109,8 +111,8 @@ def use_int8(network: nn.Module) -> str:
         if isinstance(parent, Cell):  # its matrices are multiplied within one operator for all positions
             continue
         for name, part in [*parent.named_children()]:
-            if type(part) is nn.Linear:
+            if type(part) is nn.Linear or isinstance(part, PackedLinear):
                 setattr(parent, name, Int8Linear(part, steps))
-            elif type(part) is SoftmaxHead:
+            elif type(part) is SoftmaxHead or isinstance(part, PackedHead):
                 setattr(parent, name, Int8Head(part, steps))
     return ""

@@ -9,6 +9,7 @@ by token, in pieces or all at once is the same; all windows but the first can be
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import add
 
 import torch
 from torch import Tensor
@@ -23,11 +24,11 @@ class Plan:
 
     def __init__(self, before: list[int], lengths: list[int], context: int, keep: int) -> None:
         self.context, self.keep, self.stride = context, keep, context - keep
-        self.fits = all(b + n <= context for b, n in zip(before, lengths, strict=True))
-        self.fitting = [min(n, context - b) for b, n in zip(before, lengths, strict=True)]
-        self.T = max(self.fitting, default=0)
+        self.fits = max(map(add, before, lengths), default=0) <= context
         if self.fits:
             return
+        self.fitting = [min(n, context - b) for b, n in zip(before, lengths, strict=True)]
+        self.T = max(self.fitting, default=0)
         found = []
         for row, (all_, fitting) in enumerate(zip(lengths, self.fitting, strict=True)):
             for done in range(fitting, all_, self.stride):

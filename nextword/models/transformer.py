@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from operator import add
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -23,6 +24,7 @@ from nextword.blocks.cross import SourceKeys
 from nextword.blocks.embeddings import make_embedding
 from nextword.blocks.heads import make_head
 from nextword.blocks.layout import lay_out
+from nextword.blocks.packed import pack
 from nextword.blocks.shape import Shape
 from nextword.blocks.stack import Stack
 from nextword.blocks.states import join_rows, take_rows
@@ -133,8 +135,11 @@ class TransformerNetwork(Network):
         return count(settings, vocab_size)
 
     def ready(self) -> None:
-        """Lay out every matrix along its longer side."""
-        lay_out(self)
+        """Pack matrices, and lay out the others along their longer sides; once."""
+        if not self.__dict__.get("_is_ready"):
+            pack(self)
+            lay_out(self)
+            self.__dict__["_is_ready"] = True
 
     def start(self, batch: int, source: Any = None) -> WindowState:
         """Return empty windows."""
@@ -252,7 +257,7 @@ class TransformerNetwork(Network):
         ids_BS = state.ids_BS
         if not self.endless:  # else nothing is read again
             ids_BS = reading.append(ids_BS[:, None, :, None], ids_BT[:, None, :, None])[:, 0, :, 0]
-        count_B = torch.tensor([b + n for b, n in zip(before, lengths, strict=True)])
+        count_B = torch.tensor(list(map(add, before, lengths)))
         if not is_newest or reading.is_fresh:
             return features_BTD, first_state(ids_BS, count_B, layers)
         state.newest.add_(1)

@@ -1,0 +1,91 @@
+"""Matrices packed for oneDNN, for a network that is only used: products of several rows are faster.
+
+A library that is given a plain matrix packs it again in every call, which costs as much as the product where
+a batch has few rows. The weights themselves are kept: gradients and single rows use them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from nextword.blocks.heads import SoftmaxHead
+
+_ROWS = 64  # rows that matrices are packed for; others are nearly as fast
+
+
+class PackedMatrix:
+    """``x Wᵀ + b`` of float32 on a processor."""
+
+    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
+        self.packed = torch.ops.mkldnn._reorder_linear_weight(weight_OI.detach().contiguous(), _ROWS)
+        self.bias_O = bias_O
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return the product over the last axis."""
+        y: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias_O, "none", [], "")
+        return y
+
+    def __deepcopy__(self, memo: Any) -> None:
+        """Return nothing: a copy of a network may be trained, and then multiplies by its weights."""
+
+
+class PackedLinear(nn.Linear):
+    """A linear part with a packed matrix."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        nn.Module.__init__(self)
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        self.weight, self.bias = linear.weight, linear.bias
+        self.product: PackedMatrix | None = PackedMatrix(linear.weight, linear.bias)
+
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
+        """Return x Wᵀ + b."""
+        if self.product is None or input.numel() == self.in_features or torch.is_grad_enabled():
+            return F.linear(input, self.weight, self.bias)
+        return self.product(input)
+
+
+class PackedHead(SoftmaxHead):
+    """A softmax head with a packed matrix."""
+
+    def __init__(self, head: SoftmaxHead) -> None:
+        nn.Module.__init__(self)
+        self.take_weights(head)
+        bias_V = (head.bias_V + head.closed_V).detach()
+        self.product: PackedMatrix | None = PackedMatrix(head.weight_VD[: head.vocab_size], bias_V)
+
+    def logits(self, features_ND: Tensor) -> Tensor:
+        """Return the logits; a forbidden token has -inf."""
+        if self.product is None or torch.is_grad_enabled():
+            return super().logits(features_ND)
+        return self.product(features_ND)
+
+
+@cache
+def can_pack() -> bool:
+    """Tell whether this machine's torch has such products."""
+    weight_OI, x_NI = torch.eye(8) + 1, torch.arange(24.0).view(3, 8)
+    try:
+        y_NO = PackedMatrix(weight_OI, torch.ones(8))(x_NI)
+    except (RuntimeError, AttributeError, NotImplementedError):
+        return False
+    return bool(torch.allclose(y_NO, F.linear(x_NI, weight_OI, torch.ones(8))))
+
+
+@torch.no_grad()
+def pack(network: nn.Module) -> None:
+    """Replace linear parts and softmax heads of a network in float32 on a processor."""
+    first = next(network.parameters())
+    if first.device.type != "cpu" or first.dtype != torch.float32 or not can_pack():
+        return
+    for parent in [*network.modules()]:
+        for name, part in [*parent.named_children()]:
+            if type(part) is nn.Linear:
+                setattr(parent, name, PackedLinear(part))
+            elif type(part) is SoftmaxHead:
+                setattr(parent, name, PackedHead(part))
