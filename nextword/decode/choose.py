@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -20,8 +20,7 @@ from nextword.decode.settings import DecodeSettings
 from nextword.models.distributions import Floats, as_numpy
 
 
-@dataclass(frozen=True)
-class GeneratedToken:
+class GeneratedToken(NamedTuple):
     """One token as it comes. The last of a row has a reason: ``end``, ``length`` or ``stop``."""
 
     row: int

@@ -7,7 +7,7 @@ p(w1 … wn) = Π p(wi | w1 … wi-1), used to generate: choose wi, read it, get
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -208,4 +208,4 @@ def _with_text(token: GeneratedToken, streams: dict[int, TextStream]) -> Generat
     text = streams[token.row].push(token.id)
     if token.reason:
         text += streams.pop(token.row).flush()
-    return replace(token, text=text)
+    return token._replace(text=text)

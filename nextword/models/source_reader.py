@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, cast
 
+import torch
 from pydantic import Field
 from torch import Tensor, nn
 
@@ -22,6 +24,7 @@ from nextword.data.paired import PairVocabulary, same_tokens
 from nextword.models.encoders.encoder import Encoder, EncoderSettings, make_encoder
 from nextword.models.encoders.transformer import TransformerEncoder
 
+_SPARE = 64  # positions that are rather filled up than read in a pass of their own
 _OWN = ("layers", "context")  # settings of a decoder that mean something else for its encoder
 
 
@@ -61,20 +64,31 @@ class SourceReader(nn.Module):
 
     def forward(self, source: Source) -> Memory:
         """Read the source; what stands past a row's length changes nothing."""
-        lengths_B = source.lengths_B
-        return Memory(self.encoder(self._embed(source), lengths_B), self.encoder.lengths(lengths_B))
+        ids_BS, lengths_B = source
+        groups = [] if torch.is_grad_enabled() else similar_rows(lengths_B.tolist())
+        after_B = self.encoder.lengths(lengths_B)
+        if len(groups) < 2:
+            return Memory(self.encoder(self._embed(ids_BS), lengths_B), after_B)
+        parts = []
+        for rows_R in (torch.tensor(rows, device=ids_BS.device) for rows in groups):
+            own_R = lengths_B[rows_R]
+            parts.append((rows_R, self.encoder(self._embed(ids_BS[rows_R, : int(own_R.max())]), own_R)))
+        features_BSD = parts[0][1].new_zeros(len(ids_BS), int(after_B.max()), self.width)
+        for rows_R, h_RSD in parts:
+            features_BSD[rows_R, : h_RSD.shape[1]] = h_RSD
+        return Memory(features_BSD, after_B)
 
     def linked(self, source: Source) -> Memory | list[Memory]:
         """Read the source for a decoder of layers: one for all, or one for each."""
         if self.link is None:
             return self(source)
-        x_BSE = self._embed(source)
+        x_BSE = self._embed(source.ids_BS)
         outputs = [x_BSE, *self.encoder.layer_outputs(x_BSE, source.lengths_B)]
         return self.link(outputs, self.encoder.lengths(source.lengths_B))
 
-    def _embed(self, source: Source) -> Tensor:
-        x_BSE: Tensor = self.embedding(source.ids_BS) * self.scale
-        return x_BSE
+    def _embed(self, ids_BS: Tensor) -> Tensor:
+        x_BSE: Tensor = self.embedding(ids_BS)
+        return x_BSE if self.scale == 1.0 else x_BSE * self.scale
 
     def copied(
         self, memory: Memory | list[Memory], source: Source, copying: Copying | None
@@ -90,6 +104,22 @@ class SourceReader(nn.Module):
     def last(self, memory: Memory) -> Tensor:
         """Return ``last_BD``, the source as one vector: the bottleneck [PENN "The bottleneck problem"]."""
         return self.encoder.last(memory.features_BSD, memory.lengths_B)
+
+
+def similar_rows(lengths: Sequence[int]) -> list[list[int]]:
+    """Return the rows in groups of similar length, so that little is filled up."""
+    order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
+    found, left = [], [order]
+    while left:
+        rows = left.pop()
+        longest = lengths[rows[0]] if rows else 0
+        saved = [(longest - lengths[row]) * (len(rows) - place) for place, row in enumerate(rows)]
+        most = max(saved, default=0)
+        if most <= _SPARE:
+            found.append(rows)
+        else:
+            left += [rows[: saved.index(most)], rows[saved.index(most) :]]
+    return found
 
 
 def _is_shared(settings: Any, vocabulary: PairVocabulary) -> bool:
