@@ -10,11 +10,10 @@ packaging, sacremoses, 'importlib-metadata<9', tqdm). CTranslate2 is a part of o
 Multi30k, German to English, the same subwords for all. Everybody is a process of its own with one thread and
 takes its turn; figures are medians of real target tokens a CPU second (and by wall time). Training: batches
 of as many tokens as JoeyNMT's sampler counts, padding included; ours holds the same number of positions of
-source and target together. Decoding: 64 sentences at a time, the weights are those of a run that is trained
-first and kept in FOLDER, so that all write the same texts; the share of equal ones is printed. JoeyNMT has
-positions that are added, our export rotary ones: each has its own run. With --length L every text has L
-tokens, END never comes: then --trained 1 is enough, and sorting by length and leaving the batch early, which
-JoeyNMT does not do, bring us nothing.
+source and target together. Decoding: 64 sentences at a time, the weights are those of one run that is trained
+first and kept in FOLDER, so that all write the same texts; the share of equal ones is printed. With --length
+L every text has L tokens, END never comes: then --trained 1 is enough, and sorting by length and leaving the
+batch early, which JoeyNMT does not do, bring us nothing.
 """
 
 from __future__ import annotations
@@ -33,16 +32,12 @@ from support.worker import SAME_ALLOCATOR
 
 HERE = Path(__file__).resolve().parents[1]
 SHAPE = {"layers": 3, "hidden": 256, "inner": 1024, "heads": 4, "dropout": 0.1}
-COMMON = {
+JOEY = {  # the Transformer that JoeyNMT has
     "model.layers": 3, "model.hidden": 256, "model.inner": 1024, "model.heads": 4, "model.norm": "layernorm",
     "model.bias": True, "model.ffn": "relu", "model.qk_norm": "none", "model.dropout": 0.1,
-    "text.size": 6000,
-}  # fmt: skip
-ADDED = COMMON | {
     "model.position": "sinusoidal", "model.embedding_kind": "scaled", "model.head_bias": False,
-    "model.norm_eps": 1e-6,
+    "model.norm_eps": 1e-6, "text.size": 6000,
 }  # fmt: skip
-ROTATED = COMMON | {"model.position": "rope", "model.embedding_kind": "table"}
 RECURRENT = {
     "model.layers": 1, "model.hidden": 256, "model.attend": "after", "model.attention": "mlp",
     "model.readout": "linear", "model.dropout": 0.1, "text.size": 6000,
@@ -66,18 +61,18 @@ class Bench:
         rows = (f"{source}\t{target}\n" for source, target in zip(*sides, strict=True) if source)
         (self.work / f"{name}.tsv").write_text("".join(rows), "utf-8")
 
-    def run(self, name: str, sets: dict[str, Any]) -> Any:
-        """Return a trained run, made once."""
+    def run(self) -> Any:
+        """Return the trained run, made once."""
         from nextword.runs.saved import load
 
-        folder = self.work / name
+        folder = self.work / "run"
         if not folder.exists():
             command = [
                 sys.executable, "-m", "nextword", "train", f"{self.work}/train.tsv", "--task", "translate",
                 "--model", "transformer", "--out", str(folder), "--set", f"train.steps={self.args.trained}",
                 "--set", "data.hold_out=0",
             ]  # fmt: skip
-            for key, value in sets.items():
+            for key, value in JOEY.items():
                 command += ["--set", f"{key}={str(value).lower()}"]
             subprocess.run(command, check=True, cwd=HERE, stdout=subprocess.DEVNULL)
         return load(folder)
@@ -114,7 +109,7 @@ class Bench:
 
 def train(bench: Bench) -> None:
     """Train Transformers."""
-    _train(bench, "Transformer 3+3 x 256, inner 1,024", "transformer", ADDED, {})
+    _train(bench, "Transformer 3+3 x 256, inner 1,024", "transformer", JOEY, {})
 
 
 def rnn(bench: Bench) -> None:
@@ -124,7 +119,7 @@ def rnn(bench: Bench) -> None:
 
 
 def _train(bench: Bench, title: str, family: str, sets: dict[str, Any], shape: dict[str, Any]) -> None:
-    run = bench.run("added", ADDED)
+    run = bench.run()
     sides = {}
     for side, tongue in (("source", "de"), ("target", "en")):
         lines = (bench.data / f"train.{tongue}").read_text("utf-8").rstrip("\n").split("\n")
@@ -136,7 +131,7 @@ def _train(bench: Bench, title: str, family: str, sets: dict[str, Any], shape: d
     for name, kind in (("ours", "auto"), ("ours, float32", "fp32")):
         own = {
             **sets, "data.hold_out": 0.0, "train.precision": kind, "train.batch": 2 * BATCH // 30,
-            "text.tokenizer": str(bench.work / "added" / "tokenizer.json"),
+            "text.tokenizer": str(bench.work / "run" / "tokenizer.json"),
         }  # fmt: skip
         del own["text.size"]
         task = bench.task(family=family, sets=own, pairs=str(bench.work / "train.tsv"))
@@ -151,24 +146,24 @@ def joey(bench: Bench) -> None:
     """Decode with JoeyNMT and our weights."""
     from support.joey_weights import write_weights
 
-    run = bench.run("added", ADDED)
+    run = bench.run()
     write_weights(run.model.network, bench.work / "joey.npz")
     task = bench.task(
         vocabulary=run.vocabulary.vocab_size, weights=str(bench.work / "joey.npz"), test=sources(bench, run)
     )
     peer = bench.process(bench.args.joey, "peers.joey", task)
-    decode(bench, {"JoeyNMT": peer}, "added", ("greedy", "beam"), "joey")
+    decode(bench, {"JoeyNMT": peer}, ("greedy", "beam"), "joey")
 
 
 def ct2(bench: Bench) -> None:
     """Decode with CTranslate2 in float32."""
-    decode(bench, {"CTranslate2 float32": exported(bench, "float32")}, "rotated", ("greedy", "beam"), "ct2")
+    decode(bench, {"CTranslate2 float32": exported(bench, "float32")}, ("greedy", "beam"), "ct2")
 
 
 def int8(bench: Bench) -> None:
     """Decode with CTranslate2 in int8, ours in both types."""
     peers = {"CTranslate2 int8": exported(bench, "int8")}
-    decode(bench, peers, "rotated", ("greedy", "beam", "greedy8", "beam8"), "ct2")
+    decode(bench, peers, ("greedy", "beam", "greedy8", "beam8"), "ct2")
 
 
 def exported(bench: Bench, kind: str) -> Turns:
@@ -176,7 +171,7 @@ def exported(bench: Bench, kind: str) -> Turns:
     from nextword.core.events import finish
     from nextword.formats.ctranslate2 import write_ctranslate2
 
-    run, folder = bench.run("rotated", ROTATED), bench.work / "exported"
+    run, folder = bench.run(), bench.work / "exported"
     if not folder.exists():
         finish(write_ctranslate2(folder, run.model, run.settings.model, run.vocabulary))
     task = bench.task(exported=str(folder), type=kind, test=sources(bench, run))
@@ -189,9 +184,9 @@ def sources(bench: Bench, run: Any) -> list[list[int]]:
     return [[int(index) for index in run.vocabulary.source.encode(line)] for line in lines]
 
 
-def decode(bench: Bench, peers: dict[str, Turns], run: str, verbs: tuple[str, ...], name: str) -> None:
+def decode(bench: Bench, peers: dict[str, Turns], verbs: tuple[str, ...], name: str) -> None:
     """Compare all ways to search."""
-    task = bench.task(run=str(bench.work / run))
+    task = bench.task(run=str(bench.work / "run"))
     ours = bench.process(sys.executable, "peers.our_translator", task)
     count = bench.args.sentences
     for verb in verbs:

@@ -14,6 +14,7 @@ from nextword.core.errors import ConfigError
 from nextword.data.batches.batch import NOT_COUNTED
 from nextword.data.batches.pairs import PairRows
 from nextword.data.paired import same_tokens
+from nextword.models.int8 import find_steps, use_int8
 from nextword.models.seq2seq import TranslationTrainSettings
 from nextword.tasks.translators import TranslationLoss
 
@@ -214,3 +215,15 @@ def test_further_tokens_are_not_copied():
         copying("transformer", {"ahead": 1})
     with pytest.raises(ConfigError, match=r"'model\.encoder_stack' is 'funnel', which shortens it"):
         copying("transformer", {"encoder_stack": "funnel", "position": "none"})
+
+
+@every_kind
+def test_copying_works_in_int8(name, given):
+    if not find_steps():
+        pytest.skip("this machine has no int8 products")
+    made, sources = copying(name, given), source([6, 2, 4])
+    exact = made.next(made.start(3, sources))
+    assert use_int8(made.network) == ""
+    rough = made.next(made.start(3, sources))
+    torch.testing.assert_close(rough.exp(), exact.exp(), atol=0.02, rtol=0.0)
+    torch.testing.assert_close(rough.exp().sum(dim=1), torch.ones(3))
