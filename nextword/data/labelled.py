@@ -211,7 +211,7 @@ class LabelledText:
             texts = [max(others, key=lambda at: statistics.fmean(len(row.cells[at]) for row in body))]
         if label in texts:
             raise DataError(f"'data.text' and 'data.label' name the same column, {label + 1}", path)
-        if header is not None and width > 2 and "auto" in (settings.text, settings.label):
+        if header is not None and "auto" in (settings.text, settings.label) and not _is_usual(header):
             taken = "+".join(header[at] for at in texts)
             self.columns = (
                 f"of the columns {', '.join(header)}, the text is '{taken}' and the label '{header[label]}'; "
@@ -224,6 +224,11 @@ def _usual(names: Sequence[str], usual: Sequence[str]) -> int | None:
     """Return the place of the name that is usual for such a column, of several the surest."""
     low = [name.strip().lower() for name in names]
     return next((low.index(name) for name in usual if name in low), None)
+
+
+def _is_usual(header: Sequence[str]) -> bool:
+    """Tell whether a table has nothing but a column of texts and one of labels, both with usual names."""
+    return len(header) == 2 and None not in (_usual(header, _TEXTS), _usual(header, _LABELS))
 
 
 def _named(settings: LabelledDataSettings) -> list[str]:

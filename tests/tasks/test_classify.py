@@ -206,7 +206,8 @@ def test_tables_in_all_forms_are_the_same(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("header", "row", "says"),
     [
-        ("comment\tfeeling", "{text}\t{label}", ""),
+        ("text\tlabel", "{text}\t{label}", ""),
+        ("comment\tfeeling", "{text}\t{label}", "the text is 'comment' and the label 'feeling'"),
         ("id\ttext\tpresident", "{n}\t{text}\t{label}", "the text is 'text' and the label 'president'"),
         ("Class Index\tHead\tLines", "{label}\tnews {n}\t{text}", "the text is 'Lines' and the label 'Class"),
         (
