@@ -6,6 +6,7 @@ network families `build`, composite families are made of `parts`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ class Budget:
     scratch: Path | None = None  # for temporary files, on the same disk, removed afterwards
     engine: str = "local"  # what does the counting: this machine, or "spark"
     master: str = ""  # URL of a Spark master
+    seconds: float = math.inf  # about; a family that tries several ways tries fewer
 
 
 @dataclass(frozen=True)

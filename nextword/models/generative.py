@@ -70,6 +70,11 @@ class _Way:
         kind = self.tokens if self.order > 1 else self.tokens[:-1]
         return f"n-grams of {self.order} {kind} ({self.smoothing})"
 
+    @property
+    def work(self) -> float:
+        """Return the n-grams of a word."""
+        return float(self.order * (6 if self.tokens == "characters" else 1))
+
 
 @dataclass(frozen=True)
 class Table:
@@ -142,13 +147,13 @@ class GenerativeFamily:
         def fit(examples: Examples, way: _Way) -> GenerativeClassifier:
             return GenerativeClassifier(vocabulary, way, count(examples, way, own), own.length)
 
-        model, logits_NK = yield from fit_best(_ways(own), fit, str, data)
+        model, logits_NK = yield from fit_best(_ways(own), fit, data, budget.seconds)
         model.held_out_logits = logits_NK
         yield Done(model)
 
     def estimate(self, settings: GenerativeSettings, size: int, text: Any) -> Cost:
         """Return what counting texts of this size in bytes takes."""
-        work = sum(way.order * (6 if way.tokens == "characters" else 1) for way in _ways(settings))
+        work = sum(way.work for way in _ways(settings))
         return Cost(size // 6, 1.0 + work * size / 2e7, 200_000_000 + 60 * size, 10 * size)
 
     def save(self, model: GenerativeClassifier, folder: NewRun) -> None:

@@ -101,6 +101,11 @@ class _Way:
         parts += [f"characters {self.min_n} to {self.max_n}"] if self.max_n else []
         return " and ".join(parts) + (", scaled by naive Bayes" if self.scaling == "bayes" else "")
 
+    @property
+    def work(self) -> float:
+        """Return the features of a word, roughly: it begins about four n-grams of characters of a length."""
+        return self.word_ngrams + 4.0 * (self.max_n - self.min_n + 1 if self.max_n else 0)
+
 
 @dataclass
 class LinearClassifier:
@@ -159,8 +164,9 @@ class LinearFamily:
         def fit(examples: Examples, way: _Way) -> LinearClassifier:
             return learn(examples, vocabulary, own, way, budget.seed)
 
-        model, model_logits_NK = yield from fit_best(_ways(own, len(vocabulary.labels)), fit, str, data)
-        model.held_out_logits = model_logits_NK
+        ways = _ways(own, len(vocabulary.labels))
+        model, logits_NK = yield from fit_best(ways, fit, data, budget.seconds)
+        model.held_out_logits = logits_NK
         yield Done(model)
 
     def estimate(self, settings: LinearSettings, size: int, text: Any) -> Cost:

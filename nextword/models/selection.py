@@ -7,6 +7,8 @@ scores they had before are kept for calibration and measurement.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -21,7 +23,16 @@ from nextword.models import calibration
 
 Logits = npt.NDArray[Any]
 Fitted = TypeVar("Fitted", bound="Scorer")
-Way = TypeVar("Way")
+Way = TypeVar("Way", bound="Choice")
+
+
+class Choice(Protocol):
+    """One choice of what the settings leave open; ``str`` describes it."""
+
+    @property
+    def work(self) -> float:
+        """Return what fitting takes, as a multiple of any unit."""
+        ...
 
 
 class Scorer(Protocol):
@@ -96,30 +107,39 @@ def cost(logits_NK: Logits, targets: npt.NDArray[Any], several: bool) -> float:
 
 
 def fit_best(
-    ways: Sequence[Way],
-    fit: Callable[[Examples, Way], Fitted],
-    describe: Callable[[Way], str],
-    data: LabelledData,
+    ways: Sequence[Way], fit: Callable[[Examples, Way], Fitted], data: LabelledData, seconds: float = math.inf
 ) -> Generator[Event, None, tuple[Fitted, Logits | None]]:
-    """Fit in every way, choose, and fit to all texts; returns the scores of held-out texts before that."""
+    """Fit in every way, choose, and fit to all texts; returns the scores of held-out texts before that.
+
+    A way for which there is no time is left out, but never the first.
+    """
     vocabulary, measured = data.vocabulary, data.measured
     learned = Examples.of(data.learned, vocabulary=vocabulary)
     if measured is None:
-        yield Stage(f"fit: {describe(ways[0])}")
+        yield Stage(f"fit: {ways[0]}")
         return fit(learned, ways[0]), None
+    began, done, again = time.monotonic(), 0.0, 1.0 if data.was_held_out else 0.0
+
+    def has_time(work: float) -> bool:
+        """Return whether so much work fits into the time, at the speed so far."""
+        used = time.monotonic() - began
+        return not done or used + used / done * work <= seconds
+
     found: list[tuple[float, int, Fitted, Logits]] = []
     for at, way in enumerate(ways):
-        yield Stage(f"fit: {describe(way)}")
+        if not has_time((1 + again) * way.work):
+            yield Note(f"there is no time to try {way}")
+            continue
+        yield Stage(f"fit: {way}")
         model = fit(learned, way)
         logits_NK = model.logits(list(measured.texts))
         found.append((cost(logits_NK, measured.targets, vocabulary.several), at, model, logits_NK))
+        done += way.work
     nats, best, model, logits_NK = min(found, key=lambda each: each[:2])
-    if len(ways) > 1:
-        others = ", ".join(f"{describe(ways[at])} {each:.4f}" for each, at, *_ in found if at != best)
-        yield Note(
-            f"held-out texts prefer {describe(ways[best])}: {nats:.4f} nats per text (others: {others})"
-        )
-    if data.was_held_out:
+    if len(found) > 1:
+        others = ", ".join(f"{ways[at]} {each:.4f}" for each, at, *_ in found if at != best)
+        yield Note(f"held-out texts prefer {ways[best]}: {nats:.4f} nats per text (others: {others})")
+    if data.was_held_out and has_time(ways[best].work):
         yield Stage("fit to all texts")
         model = fit(Examples.of(data.learned, measured, vocabulary=vocabulary), ways[best])
     return model, logits_NK

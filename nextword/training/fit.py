@@ -59,7 +59,10 @@ def fit(
             )
         else:
             place = None if folder is None else folder.path
-            budget = Budget(settings.train.seed, settings.train.memory, place, scratch, *_engine(settings))
+            budget = Budget(
+                settings.train.seed, settings.train.memory, place, scratch, *_engine(settings),
+                seconds=conditions.clock.left(),
+            )  # fmt: skip
             model = yield from recorded(task.fit(settings, prepared, budget), metrics)
             found = yield from task.validate(model, examples, prepared)
             if found is not None:

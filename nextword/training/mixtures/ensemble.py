@@ -95,10 +95,11 @@ def _member(
     train_network: TrainNetwork,
     metrics: Rows,
 ) -> Generator[Event, None, tuple[RunSettings, Any]]:
-    """Train one member; networks share the time that is left."""
+    """Train one member; all have an equal part of the time, and what the quick ones leave."""
     family, clock = part.find_family(), conditions.clock
     if isinstance(family, CountFamily):
-        model = yield from recorded(family.fit(prepared, part, Budget(part.train.seed)), metrics)
+        budget = Budget(part.train.seed, seconds=clock.left() / len(left))
+        model = yield from recorded(family.fit(prepared, part, budget), metrics)
         return part, model
     clock.reserve("weigh", WEIGHING * (clock.seconds or 0.0))
     within = replace(conditions, clock=clock.part(clock.left() / len(left)), checkpointer=None)
