@@ -89,3 +89,12 @@ def test_a_network_needs_minutes(tmp_path, monkeypatch):
         )
     with pytest.raises(ConfigError, match="did you mean 'linear'"):
         nextword.train("train.tsv", task="classify", model="ensemble", set={"model.models": ("linaer",)})
+
+
+def test_a_network_without_time_is_left_out(tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    Path("a.tsv").write_text(labelled_texts(100))
+    models = {"model.models": ["linear", "lstm"]}
+    run = nextword.train("a.tsv", task="classify", model="ensemble", set=models, minutes=0.01)
+    assert "there is no time to train lstm" in caplog.text
+    assert [member.family for member in run.trained.model.members] == ["linear"]

@@ -32,6 +32,7 @@ WEIGHING = 0.03  # of the time: for scoring the held-out texts and finding the w
 _GAIN = 0.01  # of the nats: without it, and without a better accuracy, a member stays alone
 _PATIENCE = 4  # measurements without a gain after which a network stops: few texts are soon learned by heart
 _LEAST = 0.02  # a member that decides less than this share is left out
+_LEAST_SECONDS = 3.0  # for a network beside other members: with less it has hardly begun
 
 
 def part_settings(settings: RunSettings, size: int = 0) -> list[RunSettings]:
@@ -71,6 +72,9 @@ def fit_ensemble(
     members: list[Member] = []
     scores: list[Logits] = []
     for at, part in enumerate(every):
+        if members and part in networks and conditions.clock.left() < _LEAST_SECONDS:
+            yield Note(f"there is no time to train {part.name}")
+            continue
         yield Stage(f"{part.name}: train")
         part, model = yield from _member(part, prepared, conditions, every[at:], train_network, metrics)
         logits_NK = _calibrate(model, prepared)
