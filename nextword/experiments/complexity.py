@@ -72,7 +72,8 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
         TIME,
         growth[WITHOUT] < TWICE < growth[WITH],
         f"from {timed[-2]} to {timed[-1]} words it takes {growth[WITHOUT]:.1f} times as long without "
-        f"attention and {growth[WITH]:.1f} times with; 2 is linear, 4 quadratic",
+        f"attention and {growth[WITH]:.1f} times with (2 is linear, 4 quadratic; more than {TWICE} is called "
+        "quadratic)",
     )
     yield from finish(
         ExperimentResult(

@@ -93,7 +93,7 @@ def by_nextword() -> Table:
         plain, apart = (_mle(text, order) for text in (slide.TEXT, slide.TEXT.replace(".", " .")))
         spaced = ("." if context == ("tons.",) else context[0],) if context else ()
         rows.append((asked, plain.p(word, context), apart.p(word, spaced)))
-    title = "As nextword counts: whitespace words, END counted (relative frequencies, `ngram-mle`)"
+    title = "As nextword counts: whitespace words, END counted (relative frequencies, ngram-mle)"
     return Table(("what", "text as it is", "with the full stop as a word"), tuple(rows), title)
 
 

@@ -81,7 +81,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
             f"(scheduled), {ends['free-running']:.2f} (free-running), real {ends['real text']:.2f} nats",
             _judged(judged, losses, quick),
             f"Measured on {text.about}: an LSTM of 64 units, {steps} steps each, one seed; a {JUDGE}-gram "
-            "model judges what each generates, in nats per letter. `each letter alone` draws every letter "
+            "model judges what each generates, in nats per letter. 'each letter alone' draws every letter "
             "from its frequency, independently of the others.",
             (_picture(judged), _table(judged, losses)),
         ),

@@ -91,7 +91,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
             f"GRU: {gru.weights / lstm.weights:.0%} of the weights, {times.mean():.0%} of the time, "
             f"{bits['gru'][0]:.2f} bits per letter (LSTM {bits['lstm'][0]:.2f})",
             _judged(trials, test, recalls, p_recall, quick),
-            f"Letters: {text.about}. Tickets: the sentence of `nextword lab reach`. One layer of {HIDDEN} "
+            f"Letters: {text.about}. Tickets: the sentence of the experiment reach. One layer of {HIDDEN} "
             f"units, {steps} steps, {seeds} seeds; ± is one standard deviation over seeds.",
             (_learning(trials), _bars(bits), _table(trials, bits, recalls, test, p_recall)),
         ),

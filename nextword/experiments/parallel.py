@@ -82,7 +82,8 @@ def _judged(waits: dict[str, float], last: dict[str, float], quick: bool) -> tup
     judge.measure(
         WAITS,
         by_all([slow[name] for name in WAITING]),
-        f"one long row takes {_times(waits, WAITING)} as long as the same words in parallel rows",
+        f"one long row takes {_times(waits, WAITING)} as long as the same words in parallel rows (more than "
+        f"{LONGER:g} times the window's is called waiting)",
     )
     chains = {name: FAMILIES[name][1](LENGTHS[-1]) for name in (*WAITING, SCANNED)}
     is_chain = [chain == LENGTHS[-1] for chain in chains.values()]

@@ -88,7 +88,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
             "The gradient of the next word's loss with respect to the word k places back, relative to the "
             f"word read last. Letters: {text.about}; {steps // 4} steps; there little is needed from far, "
             f"and less than {SHARE:.0%} is left after {_word_summary(gone)} letters. Tickets: the sentence "
-            f"of `nextword lab reach`, its noun {NOUN} words back; {steps} steps.",
+            f"of the experiment reach, its noun {NOUN} words back; {steps} steps.",
             (
                 _picture(new, "in new networks"), _picture(tickets, "after training on tickets", NOUN - 1),
                 _picture(letters, "after training on letters"),

@@ -83,9 +83,11 @@ def reached(mean_K: Array) -> int | None:
 
 def _sentence(reach: list[tuple[str, int | None]], longest: int) -> str:
     fallen = sorted((far, name) for name, far in reach if far is not None)
+    kept = ", ".join(name for name, far in reach if far is None)
+    if not fallen:
+        return f"The gradient stays above a hundredth of its first value for {longest} tokens ({kept})."
     summary = [f"after {far} tokens ({name})" for far, name in fallen]
-    kept = [name for name, far in reach if far is None]
-    summary += [f"not within {longest} tokens ({', '.join(kept)})"] if kept else []
+    summary += [f"not within {longest} tokens ({kept})"] if kept else []
     return f"The gradient falls below a hundredth of its first value {'; '.join(summary)}."
 
 

@@ -16,7 +16,7 @@ from nextword.data.corpora import corpus_files
 PAGES = documents.documents()
 ALONE = ("README.md", "first-hour.md")  # from an empty folder; the other pages use the runs of docs/README.md
 QUICK = ("data.md", "eval.md", "generate.md", "list.md", "score.md")  # the others have the mark slow
-SKIPS = 10  # blocks that cannot run, at most
+SKIPS = 6  # blocks that cannot run, at most
 
 
 def every(path):

@@ -167,10 +167,11 @@ def copy_configs() -> None:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """A shell in which ``nextword`` and ``python`` are those that are tested."""
+    """A shell in which ``nextword``, ``python`` and ``torchrun`` are those that are tested."""
     programs = folder / ".programs"
     programs.mkdir(exist_ok=True)
-    for name, text in (("nextword", "-m nextword"), ("python", "")):
+    own = {"nextword": "-m nextword", "python": "", "torchrun": "-m torch.distributed.run"}
+    for name, text in own.items():
         script = programs / name
         script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {text} "$@"\n')
         script.chmod(0o755)
