@@ -6,7 +6,6 @@ multiplications of a forward pass are counted as they are made, and the processo
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from statistics import median
 from typing import Any
@@ -19,7 +18,7 @@ from nextword.core.contracts import Source
 from nextword.core.events import Event, Progress, Stage, returned
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, lines
-from nextword.experiments import fitting, languages
+from nextword.experiments import fitting, languages, timing
 from nextword.experiments.finding import Judge
 from nextword.experiments.learners import train_translator
 from nextword.experiments.result import Chart, ExperimentResult, finish
@@ -118,12 +117,7 @@ def _read(network: Any, n: int, m: int) -> None:
 
 @torch.no_grad()
 def _seconds(model: Translator, n: int) -> float:
-    found = []
-    for _ in range(3):
-        began = time.process_time()
-        _read(model.network, n, n)
-        found.append(time.process_time() - began)
-    return median(found)
+    return median(timing.seconds(lambda: _read(model.network, n, n), tries=3))
 
 
 def _picture(seconds: dict[str, dict[int, float]]) -> Chart:

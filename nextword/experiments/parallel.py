@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 
 import torch
@@ -14,7 +13,7 @@ import torch
 from nextword.core.events import Event, Progress, Stage
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Series, bars, lines
-from nextword.experiments import fitting
+from nextword.experiments import fitting, timing
 from nextword.experiments.finding import Finding, Judge, by_all
 from nextword.experiments.result import Chart, ExperimentResult, finish
 from nextword.experiments.small import build, settings_of
@@ -119,14 +118,13 @@ def _network(name: str, longest: int) -> Network:
 def _seconds(network: Network, T: int, repeats: int, rows: int = 1) -> float:
     """Measure processor time, forward and backward, for rows of T words: the least of some tries."""
     ids_BT = torch.randint(3, WORDS, (rows, T), generator=torch.Generator().manual_seed(T))
-    found = []
-    for _ in range(repeats + 1):  # the first one warms up
+
+    def both_ways() -> None:
         network.zero_grad()
-        began = time.process_time()
         features_BTD, _ = network.read(ids_BT, network.start(rows))
         torch.autograd.backward(features_BTD.square().mean())
-        found.append(time.process_time() - began)
-    return min(found[1:])
+
+    return min(timing.seconds(both_ways, repeats))
 
 
 def _waits(waits: dict[str, float], T: int) -> Chart:
