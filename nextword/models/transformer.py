@@ -296,7 +296,7 @@ class TransformerNetwork(Network):
             rows_MW, empty = windows_MW[part, : max(lengths)], self.start(len(lengths))
             read_MXD, after = self._pass(rows_MW, empty, [0] * len(lengths), lengths, self.keep)
             rows, columns, slots = plan.new(part, self.device)
-            features_BTD.index_put_((rows, columns), read_MXD[slots])
+            features_BTD.index_put_((rows, columns), read_MXD[slots].to(features_BTD.dtype))
             states.append(take_rows(after[:3], plan.last(part, self.device)))
         joined = join_rows([state[:3], *states])
         return features_BTD, first_state(*take_rows(joined, plan.owners(self.device)))

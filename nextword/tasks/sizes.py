@@ -128,7 +128,7 @@ class TranslatedSizes:
         return has_time and weights <= self.weights_per_token * epoch
 
     def batch(self, pairs: float, length: float = 1.0) -> int:
-        """Choose the rows of a batch, a power of two, from the pairs wanted, each as long as ``length`` rows."""
+        """Choose the rows of a batch, a power of two, from pairs as long as ``length`` rows each."""
         rows = int(max(self.fewest_rows, pairs) * max(1.0, length))
         return 1 << (min(self.most_rows, rows).bit_length() - 1)
 
