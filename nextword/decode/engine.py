@@ -126,13 +126,13 @@ class Engine:
     # -- entering and leaving -----------------------------------------------------------------
 
     def _drop(self) -> None:
-        """Forget the requests that have left."""
+        """Forget the requests that have left; another thread may say so at any moment."""
         if any(request.has_left for request in self.waiting):
             self.waiting = deque(request for request in self.waiting if not request.has_left)
         self._keep_prompts([i for i, each in enumerate(self._prompts) if not each.request.has_left])
-        if any(row.request.has_left for row in self._rows):
-            self._keep_rows([i for i in self._going if not self._rows[i].request.has_left])
-            self._ways = {request: way for request, way in self._ways.items() if not request.has_left}
+        if gone := {request for request in self._ways if request.has_left}:
+            self._keep_rows([i for i in self._going if self._rows[i].request not in gone])
+            self._ways = {request: way for request, way in self._ways.items() if request not in gone}
 
     def _let_in(self) -> None:
         """Move requests from the queue to the prompts, in their order, while there are rows."""

@@ -10,10 +10,12 @@ import asyncio
 import logging
 import sys
 import threading
+import traceback
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 from nextword.core.contracts import LanguageModel, Tokenizer
@@ -25,6 +27,13 @@ from nextword.system import threads
 _log = logging.getLogger("nextword.server")
 T = TypeVar("T")
 Piece = tuple[Row, Scored]
+
+
+def place_of(error: BaseException) -> str:
+    """Tell the kind of an error and where it arose; its message may hold a prompt, which is not logged."""
+    frames = traceback.extract_tb(error.__traceback__)
+    last = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return type(error).__name__ + last
 
 
 class Failed(Exception):  # noqa: N818 - wraps an error whose text is not for clients
@@ -125,7 +134,7 @@ class Worker:
             except NextwordError as known:
                 value, error = None, known
             except Exception as other:
-                _log.error("a call in the thread of a model failed: %s: %s", type(other).__name__, other)
+                _log.error("a call in the thread of a model failed: %s", place_of(other))
                 value, error = None, Failed()  # type: ignore[assignment]
             loop.call_soon_threadsafe(settle, value, error)
 
@@ -237,7 +246,7 @@ class Worker:
             with self._sharing(engine.running, self._streams):
                 progress = engine.step()
         except Exception as error:
-            _log.error("a step of a model failed, and so its requests: %s: %s", type(error).__name__, error)
+            _log.error("a step of a model failed, and so its requests: %s", place_of(error))
             self._engine = self._new_engine()
             progress = Progress(done=list(self._jobs))
         self.counts.steps += 1

@@ -109,6 +109,35 @@ def test_request_that_leaves_frees_its_rows_before_the_next_step(model):
     assert short.is_done
 
 
+class Leaving(Request):
+    """A request that another thread takes back at some moment within a step."""
+
+    looks = 0
+
+    @property
+    def has_left(self):
+        """Return True from the look on that was chosen."""
+        self.looks -= 1
+        return self.looks < 0
+
+    @has_left.setter
+    def has_left(self, value):
+        self.looks = 0 if value else 10**9
+
+
+def test_request_may_leave_in_the_middle_of_a_step(model):
+    for look in range(6):
+        engine, long = Engine(model, rows=3), DecodeSettings(seed=1, min_tokens=60, max_tokens=60)
+        gone, leaving, other = Request((3,), long), Leaving((3,), long), Request((3,), settings(2))
+        for request in (gone, leaving, other):
+            engine.admit(request)
+        engine.step()
+        gone.has_left, leaving.looks = True, look
+        finish(engine)
+        assert not leaving.is_done
+        assert other.is_done
+
+
 def test_queue_is_bounded_and_rows_are_taken_in_order(model):
     engine = Engine(model, rows=1, waiting=2)
     first, second = Request((3,), settings(1)), Request((4,), settings(2))

@@ -16,6 +16,7 @@ import pytest
 from served import serving, until
 
 from nextword.server import security
+from nextword.server.worker import place_of
 
 KEY = "correct-horse-battery"
 
@@ -352,6 +353,15 @@ def test_internal_error_is_opaque_and_the_server_lives(site, monkeypatch):
     assert "secret" not in found.body.decode()
     monkeypatch.undo()
     assert site.ask("/detokenize", {"tokens": [3]}).status == 200
+
+
+def test_messages_of_internal_errors_are_not_logged_since_they_may_hold_prompts():
+    try:
+        {}["a secret prompt"]
+    except KeyError as error:
+        said = place_of(error)
+    assert said.startswith("KeyError (test_security.py, line ")
+    assert "secret" not in said
 
 
 def test_prompts_are_not_logged(site, caplog):
