@@ -57,7 +57,8 @@ def serve(
         if json:
             show.as_json({"address": address, "models": shelf.names})
         else:
-            show.note(f"serving {', '.join(shelf.names)} at {address} (Ctrl-C ends it)")
+            names = ", ".join(shelf.names)
+            show.note(f"serving {f'{names} ' if names else ''}at {address} (Ctrl-C ends it)")
 
     beside = first.Training(shelf) if shelf.expected else None
     code = serve_process(shelf, settings, tell, beside)

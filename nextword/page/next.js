@@ -29,11 +29,12 @@ export function open(place, state, remember) {
   const grid = el("div", { class: "cards" });
   const problem = el("p", { class: "problem", role: "alert" });
   const panel = el("section", { class: "reasons", hidden: true });
+  const arrow = el("kbd", {}, "→");
   place.append(
     el("h1", { class: "unseen" }, "Next word"),
     el("label", { class: "unseen", for: "text" }, "Text"),
     field,
-    el("p", { id: "keys", class: "soft keys" }, el("kbd", {}, "→"), " at the end takes the first word of the marked model, ",
+    el("p", { id: "keys", class: "soft keys" }, arrow, " at the end takes the first word of the marked model, ",
       el("kbd", {}, "Alt"), " ", el("kbd", {}, "1"), "…", el("kbd", {}, "8"), " the others; or click one. ",
       el("kbd", {}, "?"), " says why."),
     chips, problem, grid, panel);
@@ -127,7 +128,7 @@ export function open(place, state, remember) {
       });
     const card = {
       name: model.id, colour, element, answer: null, text: null, ask: question,
-      describe: (newer) => { about.textContent = newer.about; },
+      describe: (newer) => { about.textContent = newer.about.replace("n-gram", "n\u2011gram"); },
       draw: () => card.answer && shownBars.show(card.answer, why?.[0] === card.name ? why[1] : null),
     };
     return card;
@@ -162,7 +163,7 @@ export function open(place, state, remember) {
 
   function pressed(event) {
     const isAtEnd = field.selectionStart === field.value.length && field.selectionEnd === field.value.length;
-    const forward = getComputedStyle(field).direction === "rtl" ? "ArrowLeft" : "ArrowRight";
+    const forward = isFromRight() ? "ArrowLeft" : "ArrowRight";
     const isPlain = !event.shiftKey && !event.ctrlKey && !event.metaKey && !event.isComposing;
     const card = cards.get(active);
     if (!card?.answer) return;
@@ -236,6 +237,11 @@ export function open(place, state, remember) {
   function grow() {
     field.style.height = "auto";
     field.style.height = `${field.scrollHeight + 2}px`;
+    arrow.textContent = isFromRight() ? "←" : "→";
+  }
+
+  function isFromRight() {
+    return getComputedStyle(field).direction === "rtl";
   }
 
   function update(changed) {

@@ -1,12 +1,12 @@
 // Numbers as people read them.
 
-/** A probability: 32 %, 4.1 %, 0.03 %. */
+/** A probability: 32 %, 4.1 %, 0.03 %; the space before the sign does not break. */
 export function percent(p) {
   const value = 100 * p;
-  if (value >= 99.95) return "100 %";
-  if (value === 0) return "0 %";
+  if (value >= 99.95) return "100\u00a0%";
+  if (value === 0) return "0\u00a0%";
   const digits = value >= 9.95 ? 0 : value >= 0.995 ? 1 : value >= 0.01 ? 2 : 3;
-  return value < 0.001 ? "< 0.001 %" : `${value.toFixed(digits)} %`;
+  return value < 0.001 ? "<\u00a00.001\u00a0%" : `${value.toFixed(digits)}\u00a0%`;
 }
 
 /** A number of bits; null is what JSON has for infinity. */

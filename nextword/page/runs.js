@@ -68,9 +68,10 @@ export function open(place, state, remember) {
     const done = newer.filter((run) => run.state === "finished" && runs.some((old) => old.name === run.name && old.state === "running"));
     runs = newer;
     const live = runs.filter((run) => run.state === "running").length;
+    const where = [...new Set(folders)].join(", ");
     status.textContent = runs.length
-      ? `${count(runs.length)} run${runs.length > 1 ? "s" : ""} in ${folders.join(", ")}${live ? `, ${live} being trained` : ""}`
-      : `There is no run in ${folders.join(", ")} yet; train one with: nextword train DATA`;
+      ? `${count(runs.length)} run${runs.length > 1 ? "s" : ""} in ${where}${live ? `, ${live} being trained` : ""}`
+      : `There is no run in ${where} yet; train one with: nextword train DATA`;
     done.forEach((run) => say(`${run.name} is finished`));
     draw();
   }

@@ -33,6 +33,8 @@ export function open(place, state, remember) {
     keep();
   });
   const problem = el("p", { class: "problem", role: "alert" });
+  const hint = el("p", { class: "soft" }, "Every token gets the colour of its surprise, −log₂ p. Choose one to see what the model ",
+    "expected instead; choose a second model to see where the two differ.");
   const totals = el("div", { class: "totals" });
   const legend = el("p", { class: "scale soft" });
   const panel = el("aside", { class: "reasons", "aria-label": "The chosen token", hidden: true });
@@ -44,7 +46,7 @@ export function open(place, state, remember) {
     field,
     el("div", { class: "tools" },
       el("label", {}, "Model A ", selects.a), el("label", {}, "Model B ", selects.b), views),
-    problem, result, lines(() => names()));
+    problem, hint, result, lines(() => names()));
 
   const ask2 = { a: question("a"), b: question("b") };
   const askBoth = debounced(WAIT, () => { refresh("a"); refresh("b"); });
@@ -134,6 +136,7 @@ export function open(place, state, remember) {
     choose(views, now);
     const isReady = now === "difference" ? sides.a && sides.b : sides[now];
     result.hidden = !isReady;
+    hint.hidden = field.value !== "";
     if (!isReady) return;
     put(totals, ["a", "b"].filter((side) => sides[side]).map((side) => total(side)));
     put(legend, scale(now));

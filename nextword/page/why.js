@@ -24,9 +24,7 @@ function levels(token, found) {
   const chain = token.levels;
   const last = chain[chain.length - 1];
   const weights = chain.filter((level) => level.weight !== null).map((level) => level.weight);
-  const sum = weights.length
-    ? `${[...weights, last.probability].map(number).join(" × ")} = ${number(token.probability)}`
-    : number(token.probability);
+  const product = [...weights, last.probability].map(number).join(" × ");
   return el("section", {},
     found.tokens.length > 1 ? el("h3", {}, "Counts for ", words(visible(token.text))) : el("h3", {}, "Counts"),
     el("p", {}, sentence(last, chain.length - 1, token.text)),
@@ -40,7 +38,7 @@ function levels(token, found) {
           el("td", { class: "n" }, level.order === 1 || !level.is_seen ? "–" : level.count === null ? "yes" : count(level.count)),
           el("td", { class: "n" }, level.probability !== null ? `p = ${number(level.probability)}`
             : level.weight !== null ? `× ${number(level.weight)}` : "")))))),
-    el("p", { class: "sum" }, `p = ${sum}`),
+    weights.length ? el("p", { class: "sum" }, `p = ${product} = ${number(token.probability)}`) : null,
     found.is_adjusted ? el("p", { class: "soft" },
       "Kneser-Ney: below the longest context a count is of the different words before it.") : null);
 }
@@ -57,7 +55,7 @@ function sentence(level, tried, text) {
 }
 
 function times(total, kinds) {
-  return total === null ? `with ${count(kinds)} words` : count(total);
+  return total === null ? `with ${count(kinds)} word${kinds === 1 ? "" : "s"}` : count(total);
 }
 
 /** What each member of a mixture adds, and where it has seen the word. */

@@ -1,7 +1,7 @@
 """Models for a server that was given no run: trained on the embedded corpus, and kept for the next time.
 
-An n-gram is there at once; a network is trained by a process of its own for most of a minute, and is served
-when it is done. So a class sees something at the first command.
+The server listens at once. Beside it an n-gram is counted within seconds, then a network is trained for most
+of a minute, each by a process of its own, and served when it is done: a class sees something at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 from nextword.api.serve import ServeSettings
-from nextword.api.train import train
 from nextword.core.errors import NextwordError
 from nextword.data.corpora import DEFAULT
 from nextword.server.models import Shelf
@@ -25,57 +24,61 @@ from nextword.store.names import list_runs
 from nextword.system.machine import cache_folder
 
 COUNTS, NETWORK = "ngram", "lstm"
-MINUTES = "0.7"
+MINUTES = "0.7"  # for the network
 _log = logging.getLogger("nextword.server")
 
 
 def folder() -> Path:
     """Return where these runs are kept: another version of the program trains its own."""
-    return cache_folder() / "first" / version("nextword")
+    return cache_folder() / "first" / version("nextword") / DEFAULT
 
 
 def first_shelf(settings: ServeSettings, tell: Callable[[str], None], place: Path | None = None) -> Shelf:
-    """Return a shelf with what is trained already, and at least the n-gram."""
+    """Return a shelf with what is trained already; what is not is expected."""
     place = place or folder()
     found = {path.name: path for path in list_runs(place)}
-    if COUNTS not in found:
-        tell(f"no run was named: an n-gram is counted on the embedded corpus '{DEFAULT}'")
-        train(DEFAULT, model=COUNTS, set={"model.order": 3}, out=place / COUNTS, overwrite=True)
-        found[COUNTS] = place / COUNTS
     shelf = Shelf({name: found[name] for name in sorted(found, key=lambda name: name != COUNTS)}, settings)
+    if COUNTS not in found:
+        shelf.expected[COUNTS] = place / COUNTS
+        tell(f"no run was named: an n-gram is counted on the embedded corpus '{DEFAULT}', in a few seconds")
     if NETWORK not in found and importlib.util.find_spec("torch") is not None:
-        shelf.expected.add(NETWORK)
+        shelf.expected[NETWORK] = place / NETWORK
         tell(f"'{NETWORK}' is trained meanwhile; it is served in about a minute")
     return shelf
 
 
 class Training:
-    """A network that is trained by a process of its own while the server answers."""
+    """Models that are trained by processes of their own while the server answers."""
 
-    def __init__(self, shelf: Shelf, place: Path | None = None) -> None:
-        self.shelf, self.out = shelf, (place or folder()) / NETWORK
+    def __init__(self, shelf: Shelf) -> None:
+        self.shelf = shelf
         self.process: subprocess.Popen[bytes] | None = None
 
     async def run(self) -> None:
-        """Train, then serve what was trained; an error is logged, and the server goes on without it."""
-        command = [
-            sys.executable, "-m", "nextword", "train", DEFAULT, "--model", NETWORK, "--minutes", MINUTES,
-            "--out", str(self.out), "--overwrite",
-        ]  # fmt: skip
+        """Train what is expected, the n-gram first."""
+        how = {COUNTS: ["--set", "model.order=3"], NETWORK: ["--minutes", MINUTES]}
+        for name, out in list(self.shelf.expected.items()):
+            if not self.shelf.is_draining:
+                await self._train(name, out, how[name])
+
+    async def _train(self, name: str, out: Path, how: list[str]) -> None:
+        """Train one, then serve it; an error is logged, and the server goes on without it."""
         quiet = subprocess.DEVNULL
+        program = [sys.executable, "-m", "nextword", "train", DEFAULT, "--model", name]
         self.process = await asyncio.to_thread(
-            subprocess.Popen, command, stdin=quiet, stdout=quiet, stderr=quiet
-        )
+            subprocess.Popen, [*program, *how, "--out", str(out), "--overwrite"],
+            stdin=quiet, stdout=quiet, stderr=quiet,
+        )  # fmt: skip
         try:
             code = await asyncio.to_thread(self.process.wait)
             if code == 0:
-                await asyncio.to_thread(self.shelf.add, NETWORK, self.out)
+                await asyncio.to_thread(self.shelf.add, name, out)
             elif not self.shelf.is_draining:
-                _log.warning("'%s' could not be trained (exit code %d)", NETWORK, code)
+                _log.warning("'%s' could not be trained (exit code %d)", name, code)
         except NextwordError as error:
-            _log.warning("'%s' could not be opened: %s", NETWORK, error)
+            _log.warning("'%s' could not be opened: %s", name, error)
         finally:
-            self.shelf.expected.discard(NETWORK)
+            del self.shelf.expected[name]
 
     def stop(self) -> None:
         """End the training if the server ends before it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import signal
 import socket
@@ -17,7 +16,7 @@ import uvicorn
 from nextword.api.serve import ServeSettings
 from nextword.core.errors import ConfigError
 from nextword.server.app import application, guarded
-from nextword.server.models import Shelf
+from nextword.server.models import Shelf, keep_for_good
 from nextword.server.protocol import TimedProtocol
 
 _HEADER_BYTES = 16 << 10
@@ -42,12 +41,11 @@ def serve(
 ) -> int:
     """Serve until a signal comes; return the exit code: 0 after SIGTERM, 130 after Ctrl-C."""
     listening = listen(settings)
-    gc.collect()
-    gc.freeze()  # modules and models stay to the end: looking through them stops all answers for 0.1 s
     with listening:
         host, port = listening.getsockname()[:2]
         tell(f"http://{f'[{host}]' if ':' in host else host}:{port}/")
         server = Draining(shelf, settings, beside)
+        keep_for_good()
         try:
             server.run(sockets=[listening])
         finally:

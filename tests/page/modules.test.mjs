@@ -55,7 +55,7 @@ test("surprise and difference are strong where they are large", () => {
 });
 
 test("numbers read as people write them", () => {
-  assert.deepEqual([0, 0.5, 0.0412, 0.0004, 0.000001, 1].map(percent), ["0 %", "50 %", "4.1 %", "0.04 %", "< 0.001 %", "100 %"]);
+  assert.deepEqual([0, 0.5, 0.0412, 0.0004, 0.000001, 1].map(percent).map((text) => text.replaceAll("\u00a0", " ")), ["0 %", "50 %", "4.1 %", "0.04 %", "< 0.001 %", "100 %"]);
   assert.deepEqual([500_000, 1_230_000, 0.25, 999].map(short), ["500 k", "1.23 M", "0.25", "999"]);
   assert.deepEqual([0.5, 24, 187, 7500].map(duration), ["0.5 s", "24 s", "3:07 min", "2:05 h"]);
   assert.equal(bits(null), "∞");

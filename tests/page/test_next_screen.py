@@ -34,7 +34,7 @@ def test_all_models_answer_as_you_type(visit):
     expect(first_word(page, "words")).to_have_text("mat")
     expect(first_word(page, NAME)).to_have_text("mat")
     share = card(page, "words").locator(".share").first.inner_text()
-    assert float(share.removesuffix(" %")) > 50
+    assert float(share.removesuffix("\u00a0%")) > 50
 
 
 def test_word_that_is_clicked_is_taken_and_the_address_keeps_the_text(visit):

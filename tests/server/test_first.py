@@ -1,4 +1,4 @@
-"""A server that was given no run trains small models itself: counts at once, a network meanwhile."""
+"""A server that was given no run trains small models itself, and answers meanwhile."""
 
 import asyncio
 import threading
@@ -19,25 +19,31 @@ def small(tmp_path, monkeypatch):
     return tmp_path / "runs"
 
 
-def test_counts_are_served_at_once_and_kept(small):
+def test_server_listens_before_anything_is_trained(small):
     said = []
     shelf = first.first_shelf(ServeSettings(), said.append, small)
-    assert shelf.names == ["ngram"]
-    assert shelf.expected == {"lstm"}
+    assert (shelf.names, list(shelf.expected), shelf.is_ready) == ([], ["ngram", "lstm"], False)
     assert len(said) == 2
+
+
+def test_counts_are_served_when_they_are_counted_and_kept(small, monkeypatch):
+    monkeypatch.setattr(first.importlib.util, "find_spec", lambda name: None)  # without torch
+    shelf = first.first_shelf(ServeSettings(), lambda said: None, small)
+    asyncio.run(first.Training(shelf).run())
+    assert (shelf.names, shelf.expected, shelf.is_ready) == (["ngram"], {}, True)
+    shelf.close()
     again = []
     assert first.first_shelf(ServeSettings(), again.append, small).names == ["ngram"]
-    assert len(again) == 1
+    assert again == []
 
 
 @pytest.mark.slow
 @pytest.mark.needs("torch")
 def test_network_is_served_when_it_is_trained(small):
     shelf = first.first_shelf(ServeSettings(), lambda said: None, small)
-    shelf.open_all()
-    asyncio.run(first.Training(shelf, small).run())
+    asyncio.run(first.Training(shelf).run())
     assert shelf.names == ["ngram", "lstm"]
-    assert shelf.expected == set()
+    assert shelf.expected == {}
     shelf.close()
 
 
@@ -46,7 +52,7 @@ def test_network_is_served_when_it_is_trained(small):
 def test_training_ends_with_the_server(small, monkeypatch):
     monkeypatch.setattr(first, "MINUTES", "5")
     shelf = first.first_shelf(ServeSettings(), lambda said: None, small)
-    training = first.Training(shelf, small)
+    training = first.Training(shelf)
     thread = threading.Thread(target=lambda: asyncio.run(training.run()))
     thread.start()
     while training.process is None:
