@@ -1,6 +1,8 @@
 """`nextword serve` beside `transformers serve`: 64 clients, chats of 64 tokens, models of equal size.
 
-    python benchmarks/serve_peer.py [--seconds 20] [--clients 64] [--tokens 64] [--batching]
+    python benchmarks/serve_peer.py [--seconds 20] [--clients 64] [--tokens 64] [--batching] [--python P]
+
+P is a Python with transformers[serving] and accelerate, which have an environment of their own.
 
 Theirs is a GPT-2 (4 layers of 128, random weights, 2,000 subwords), which `transformers serve` runs by its
 own `generate`, or with --batching by its own continuous batching; ours a Transformer of that size. Both
@@ -54,14 +56,15 @@ def make_gpt2(folder: Path, text: Path) -> Path:
 class Theirs(Server):
     """`transformers serve` as a process of its own."""
 
-    def __init__(self, model: Path, batching: bool) -> None:
+    def __init__(self, model: Path, batching: bool, python: str) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        program = [sys.executable, "-m", "transformers.cli.transformers", "serve", "--host", "127.0.0.1"]
-        program += ["--port", str(self.port), "--force-model", str(model), "--log-level", "error"]
+        program = [python, "-m", "transformers.cli.transformers", "serve", "--host", "127.0.0.1"]
+        program += [str(model), "--port", str(self.port), "--log-level", "error"]
         program += ["--device", "cpu", "--default-seed", "0"] + ["--continuous-batching"] * batching
-        self.process = subprocess.Popen(program, env={**os.environ, "HF_HUB_OFFLINE": "1"})
+        own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        self.process = subprocess.Popen(program, env={**own, "HF_HUB_OFFLINE": "1"})
         for _ in range(600):
             time.sleep(0.2)
             try:
@@ -131,6 +134,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=64)
     parser.add_argument("--batching", action="store_true", help="theirs with its own continuous batching")
     parser.add_argument("--runs", default="", help="a folder with runs of an earlier time")
+    parser.add_argument("--python", default=sys.executable, help="a Python that has `transformers serve`")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="nextword-") as name:
         folder = Path(name)
@@ -140,7 +144,7 @@ def main() -> None:
         (folder / "words.txt").write_text((runs / "text.txt").read_text("utf-8") + " ".join(WORDS), "utf-8")
         model = make_gpt2(folder / "gpt2", folder / "words.txt")
         ours = measure("nextword serve", Server([runs / "transformer"], 64), "transformer", options)
-        theirs = measure("transformers serve", Theirs(model, options.batching), str(model), options)
+        theirs = measure("transformers serve", Theirs(model, options.batching, options.python), str(model), options)
     print(f"processor time of an answer: theirs is {theirs / ours:.1f} times ours")
 
 
