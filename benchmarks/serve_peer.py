@@ -144,7 +144,8 @@ def main() -> None:
         (folder / "words.txt").write_text((runs / "text.txt").read_text("utf-8") + " ".join(WORDS), "utf-8")
         model = make_gpt2(folder / "gpt2", folder / "words.txt")
         ours = measure("nextword serve", Server([runs / "transformer"], 64), "transformer", options)
-        theirs = measure("transformers serve", Theirs(model, options.batching, options.python), str(model), options)
+        peer = Theirs(model, options.batching, options.python)
+        theirs = measure("transformers serve", peer, str(model), options)
     print(f"processor time of an answer: theirs is {theirs / ours:.1f} times ours")
 
 
