@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _INSIDE = re.compile(r"^head\.")  # a head that also copies holds the head over the vocabulary
 _ADDED = re.compile(r"^copying\.|\.from_seen\.")  # weights that may be added to those of an earlier run
-_WRITTEN = 256  # held-out texts that are translated while a network learns
+_WRITTEN, _WRITTEN_TOKENS = 256, 4096  # held-out texts, and their tokens, that are written in training
 
 
 def first_weights(settings: RunSettings, prepared: Any) -> Any:
@@ -143,7 +143,8 @@ class HeldOutPairs:
         model = Translator(network, self.vocabulary)
         with products or nullcontext():
             nats, count = _nats(model, part)
-            found = _written(model, _some(part, _WRITTEN), self.vocabulary)
+            most = min(_WRITTEN, max(1, _WRITTEN_TOKENS * len(part) // max(1, part.tokens)))
+            found = _written(model, _some(part, most), self.vocabulary)
         network.train(was_training)
         nll = nats / max(1, count)
         values = {"nll": nll, "perplexity": math.exp(min(nll, 700.0))}
