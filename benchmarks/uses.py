@@ -26,6 +26,12 @@ WORDS = ("--tokenizer", "words", "--set", "text.joint=false")
 GRU = ("--model", "gru-torch")
 TASKS = (1, 2, 4, 6, 15, 16)  # of bAbI
 SHOWN = 8  # texts of a test set
+DECODINGS = {  # of replies
+    "greedy": ("decode=greedy",),
+    "sampled at 0.7": ("decode=sample", "temperature=0.7", "seed=1"),
+    "sampled": ("decode=sample", "seed=1"),
+    "diverse beam": ("decode=beam", "beam_size=8", "groups=4", "diversity=1"),
+}
 COMMON = 800  # utterances: a word in more of them tells little
 
 
@@ -96,6 +102,7 @@ def phones(args):
     run, seconds = trained(args, "sounds", "phones", [args.out / "sounds.tsv"], *GRU, *WORDS)
     best = letters(learned)
     base = baseline(rows(test), lambda s, _: " ".join(best.get(x, "") for x in s.split()), "phones").values()
+    show(run, test)
     found = evaluated(run, test)
     shown = [f"phones {each['phone_error']:.1%}, words {each['word_error']:.1%}" for each in (found, base)]
     yield "letters to sounds (cmudict)", "errors of phones, of words", *shown, "a phone a letter", seconds
@@ -112,29 +119,41 @@ def answers(args):
         test = some(args, f"stories-{k}", None, pairs_of(recipe, [files[k]["test"]]))
         usual = Counter(target for _, target in pairs_of(recipe, [files[k]["train"]])).most_common(1)[0][0]
         base = sum(target == usual for _, target in rows(test)) / len(rows(test))
+        show(run, test)
         found = evaluated(run, test)["exact_match"]
         yield f"answers (bAbI, task {k})", "right", f"{found:.1%}", f"{base:.1%}", "the usual answer", seconds
 
 
 def parses(args):
-    pairs = pairs_of(catalog.find("recipe", "trees"), [str(args.data / "treebank" / "wsj.mrg")])
+    pairs = pairs_of(catalog.find("recipe", "numbered-trees"), [str(args.data / "treebank" / "wsj.mrg")])
     learned, held = divide(pairs, 0.1, "last")
     write_pairs(args.out / "trees.tsv", learned)
     test = some(args, "trees", None, held)
-    run, seconds = trained(args, "parses", "parse", [args.out / "trees.tsv"], *WORDS)
+    rare = ("--set", "text.min_count=2")
+    run, seconds = trained(args, "parses", "parse", [args.out / "trees.tsv"], *WORDS, *rare)
     guess = lambda _, targets: right_branching(read_tree(targets[0]).leaves)  # noqa: E731
     base = baseline(rows(test), guess, "parse").extra
+    show(run, test)
     found = evaluated(run, test)
-    shown = f"{found['bracket_f1']:.3f} ({found['trees']:.0%} are trees)"
+    shown = f"{found['bracket_f1']:.3f} ({found['trees']:.0%} are trees), "
+    shown += f"repaired {found['bracket_f1_repaired']:.3f}"
     yield "parses (treebank)", "bracket F1", shown, f"{base['bracket_f1']:.3f}", "right-branching", seconds
 
 
 def subjects(args):
     folder = args.data / "aeslc"
     test = some(args, "subjects", folder / "test.tsv")
-    cut = ("--valid", folder / "dev.tsv", "--set", "data.too_long=cut", "--set", "data.longest=120")
-    run, seconds = trained(args, "subjects", "summary", [folder / "train.tsv.gz"], *GRU, *cut)
+    sets = (
+        "data.too_long=cut",
+        "data.longest=50",
+        "model.copying=true",
+        "text.lowercase=true",
+        "text.size=4000",
+    )
+    options = ("--valid", folder / "dev.tsv", *(part for each in sets for part in ("--set", each)))
+    run, seconds = trained(args, "subjects", "summary", [folder / "train.tsv.gz"], *options)
     base = baseline(rows(test), lambda text, _: re.split(r"(?<=[.!?])\s", text)[0], "summary").extra
+    show(run, test)
     found = evaluated(run, test)
     shown = [f"{e['rouge_1']:.3f}, {e['rouge_2']:.3f}, {e['rouge_l']:.3f}" for e in (found, base)]
     yield "subject lines (aeslc)", "ROUGE-1, 2, L", *shown, "the first sentence", seconds
@@ -160,17 +179,22 @@ def retrieved(learned):
     return reply
 
 
+def varied(found):
+    return f"{found['distinct_1']:.3f}, {found['distinct_2']:.3f} ({found['different_replies']:.0%} differ)"
+
+
 def replies(args):
     pairs = rows(args.data / "cornell-movie" / "pairs.tsv")
     learned, held = pairs[:-1500], pairs[-1500:]
     write_pairs(args.out / "replies.tsv", learned)
     test = some(args, "replies", None, held)
-    run, seconds = trained(args, "replies", "dialogue", [args.out / "replies.tsv"], *GRU)
-    base = baseline(rows(test), retrieved(learned), "dialogue").extra
-    found = evaluated(run, test)
-    shown = [f"distinct {e['distinct_1']:.3f}, {e['distinct_2']:.3f}" for e in (found, base)]
-    shown[0] = f"perplexity {found['perplexity']:.0f}, {shown[0]}"
-    yield "replies (cornell-movie)", "perplexity, distinct 1 and 2", *shown, "retrieval", seconds
+    run, seconds = trained(args, "replies", "dialogue", [args.out / "replies.tsv"])
+    base = varied(baseline(rows(test), retrieved(learned), "dialogue").extra)
+    show(run, test)
+    for how, decode in DECODINGS.items():
+        found = evaluated(run, test, *decode)
+        shown = f"perplexity {found['perplexity']:.0f}, {varied(found)}"
+        yield f"replies (cornell-movie), {how}", "distinct 1 and 2", shown, base, "retrieval", seconds
 
 
 USES = {"phones": phones, "answers": answers, "parses": parses, "replies": replies, "subjects": subjects}

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _INSIDE = re.compile(r"^head\.")  # a head that also copies holds the head over the vocabulary
 _ADDED = re.compile(r"^copying\.|\.from_seen\.")  # weights that may be added to those of an earlier run
-_WRITTEN, _WRITTEN_TOKENS = 256, 4096  # held-out texts, and their tokens, that are written in training
+_WRITTEN, _WRITTEN_TOKENS = 256, 4096  # held-out texts and tokens that are written in training
 
 
 def first_weights(settings: RunSettings, prepared: Any) -> Any:
