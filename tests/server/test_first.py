@@ -19,6 +19,13 @@ def small(tmp_path, monkeypatch):
     return tmp_path / "runs"
 
 
+def train(training):
+    """Train in a thread of its own: a browser that another test opened has an event loop in this one."""
+    thread = threading.Thread(target=lambda: asyncio.run(training.run()))
+    thread.start()
+    return thread
+
+
 def test_server_listens_before_anything_is_trained(small):
     said = []
     shelf = first.first_shelf(ServeSettings(), said.append, small)
@@ -29,7 +36,7 @@ def test_server_listens_before_anything_is_trained(small):
 def test_counts_are_served_when_they_are_counted_and_kept(small, monkeypatch):
     monkeypatch.setattr(first.importlib.util, "find_spec", lambda name: None)  # without torch
     shelf = first.first_shelf(ServeSettings(), lambda said: None, small)
-    asyncio.run(first.Training(shelf).run())
+    train(first.Training(shelf)).join()
     assert (shelf.names, shelf.expected, shelf.is_ready) == (["ngram"], {}, True)
     shelf.close()
     again = []
@@ -41,7 +48,7 @@ def test_counts_are_served_when_they_are_counted_and_kept(small, monkeypatch):
 @pytest.mark.needs("torch")
 def test_network_is_served_when_it_is_trained(small):
     shelf = first.first_shelf(ServeSettings(), lambda said: None, small)
-    asyncio.run(first.Training(shelf).run())
+    train(first.Training(shelf)).join()
     assert shelf.names == ["ngram", "lstm"]
     assert shelf.expected == {}
     shelf.close()
@@ -53,8 +60,7 @@ def test_training_ends_with_the_server(small, monkeypatch):
     monkeypatch.setattr(first, "MINUTES", "5")
     shelf = first.first_shelf(ServeSettings(), lambda said: None, small)
     training = first.Training(shelf)
-    thread = threading.Thread(target=lambda: asyncio.run(training.run()))
-    thread.start()
+    thread = train(training)
     while training.process is None:
         pass
     shelf.is_draining = True
