@@ -16,7 +16,7 @@ import nextword
 from nextword.api.lm_eval import loglikelihoods
 from nextword.core.contracts import START
 
-PYTHON = os.environ.get("NEXTWORD_LM_EVAL", str(ROOT / ".venv-conformance" / "bin" / "python"))
+PYTHON = os.path.abspath(os.environ.get("NEXTWORD_LM_EVAL", ROOT / ".venv-conformance" / "bin" / "python"))
 pytestmark = [
     pytest.mark.agree,
     pytest.mark.slow,
