@@ -39,6 +39,23 @@ def gpt2(network: nn.Module) -> None:
     _embeddings(network, 0.02)
 
 
+def xavier(network: nn.Module) -> None:
+    """Give every matrix variance 2 / (fan-in + fan-out), embeddings 1 / D (Vaswani et al. 2017).
+
+    Embeddings that are multiplied by √D (``embedding_kind = "scaled"``) are then as large as positions.
+    """
+    width = 1
+    for linear, role in _of_stack(network):
+        width = linear.out_features if role == Role.OUT else width
+        nn.init.xavier_normal_(linear.weight)
+        _no_bias(linear)
+    for part in network.modules():
+        if isinstance(part, Attention):
+            sizes = [count * part.head_size for count in (part.heads, part.kv_heads, part.kv_heads)]
+            _xavier(part.from_x, sizes, (1.0, 1.0, 1.0))
+    _embeddings(network, width**-0.5)
+
+
 def t5(network: nn.Module) -> None:
     """Give every matrix variance 1 / fan-in, that of the queries also 1 / K where scores are not scaled.
 

@@ -362,6 +362,7 @@ SLOTS: dict[str, dict[str, str]] = {
     "init": {
         "zero": "nextword.blocks.weights:zero",
         "gpt2": "nextword.blocks.weights:gpt2",
+        "xavier": "nextword.blocks.weights:xavier",
         "t5": "nextword.blocks.weights:t5",
         "fixup": "nextword.blocks.weights:fixup",
         "deepnorm": "nextword.blocks.weights:deepnorm",
@@ -456,6 +457,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "attention": "nextword.experiments.attention:run",
         "alignment": "nextword.experiments.alignment:run",
         "complexity": "nextword.experiments.complexity:run",
+        "many-changes": "nextword.experiments.many_changes:run",
     },
 }
 

@@ -36,6 +36,7 @@ SECONDS = {
     "attention": 150,
     "alignment": 12,
     "complexity": 15,
+    "many-changes": 110,
 }
 
 

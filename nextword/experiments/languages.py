@@ -29,6 +29,12 @@ class Words(NamedTuple):
     target: str
 
 
+def words() -> list[str]:
+    """Return every word of sentences of one clause, and of their translations."""
+    own = [*_ADJECTIVES, *_NOUNS, *_VERBS]
+    return own + [word[::-1] for word in own]
+
+
 def clauses(count: int, draw: random.Random) -> Words:
     """Return a sentence of this many clauses, "old king finds small dog and …", and its translation."""
     source: list[str] = []

@@ -24,7 +24,7 @@ from nextword.data.corpora import DEFAULT
 from nextword.data.settings import DataSettings
 from nextword.data.source import Source
 from nextword.models.distributions import as_numpy
-from nextword.models.network import Network, NeuralLanguageModel
+from nextword.models.network import Network
 from nextword.models.randomness import INITIAL, seeded
 from nextword.models.training import NeuralTrainSettings
 from nextword.runs.settings import RunSettings, plan
@@ -51,7 +51,7 @@ class Count:
 class Learned:
     """A trained network, and what its steps reported."""
 
-    model: NeuralLanguageModel
+    model: Any  # a `NeuralLanguageModel`, or what fills blanks
     losses: list[float] = field(default_factory=list)  # nats per token of every step
     norms: list[float] = field(default_factory=list)  # of the gradient, before clipping
     seconds: float = 0.0  # of processor time
@@ -74,14 +74,18 @@ def build(settings: RunSettings, vocab_size: int, counts_V: Ints | None = None) 
 
 
 def learn(
-    settings: RunSettings, network: Network, source: Batches, count: Count
+    settings: RunSettings, network: Network, source: Batches, count: Count, objective: Any = None
 ) -> Generator[Event, None, Learned]:
-    """Train to the end of ``train.steps``; the progress continues that of earlier training runs."""
+    """Train to the end of ``train.steps``; the progress continues that of earlier training runs.
+
+    ``objective``: another than that of the next token.
+    """
     began, first = time.process_time(), count.done
-    learned = Learned(NeuralLanguageModel(network))
+    learned = Learned(network.model())
     network.train()
     train = cast(NeuralTrainSettings, settings.train)
-    events = loop.fit(Job(network, train, source, NextToken(train), model=NeuralLanguageModel))
+    job = Job(network, train, source, objective or NextToken(train), model=lambda each: each.model())
+    events = loop.fit(job)
     while True:
         try:
             event = next(events)

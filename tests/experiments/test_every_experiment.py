@@ -22,6 +22,7 @@ from nextword.runs.settings import plan
 OF_COUNTS = ("sums-to-one", "counts", "smoothing", "sparsity", "stopping")
 OF_LABELS = ("layers", "window-tagger", "bidirectional-tagging")
 OF_PAIRS = ("babble", "forcing", "bottleneck", "attention", "alignment", "complexity")
+OF_TRANSFORMERS = ("many-changes",)
 WITH_TEXT = (
     "clipping",
     "vanishing",
@@ -144,7 +145,9 @@ def test_exact_claims_hold(name, tmp_path):
     assert found.holds, found.sentence
 
 
-@pytest.mark.parametrize("name", ["random-truncation", "parallel", "window", "reach", *OF_LABELS, *OF_PAIRS])
+@pytest.mark.parametrize(
+    "name", ["random-truncation", "parallel", "window", "reach", *OF_LABELS, *OF_PAIRS, *OF_TRANSFORMERS]
+)
 def test_experiments_without_a_text_run_quickly(name, tmp_path):
     found = experiment(name, tmp_path, quick=True)
     check(found, name, tmp_path)

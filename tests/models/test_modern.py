@@ -37,3 +37,13 @@ def test_an_ablation_changes_one_thing():
     assert {key for key in base if base[key] != other[key]} == {"norm_place"}
     assert plan("ablations/warmup-none").train.warmup == 0.0
     assert plan("ablations/original").train.smoothing == 0.1
+
+
+def test_the_original_begins_with_tokens_as_large_as_positions():
+    torch.manual_seed(0)
+    network = TRANSFORMER.build(plan("ablations/original").model, 300, True)
+    tokens_BTD = network.embedding(torch.arange(3, 300)[None])
+    assert tokens_BTD.var().item() == pytest.approx(1.0, rel=0.05)
+    block = network.stack.blocks[0]
+    assert block.ffn.out.weight.var().item() == pytest.approx(2 / (96 + 384), rel=0.1)
+    assert block.mixer.from_x.weight.var().item() == pytest.approx(2 / (96 + 96), rel=0.1)
