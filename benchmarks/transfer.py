@@ -1,8 +1,8 @@
-"""Do modifications transfer across applications? Rows of the table, pretrained on text, then on other tasks.
+"""Do modifications transfer across applications? Rows of a bench, each the start of other tasks.
 
-python benchmarks/transfer.py --data FOLDER [--rows vanilla,swiglu,...] [--out FOLDER] [--runs FOLDER]
-[--seconds 690] pretrains each row (`--model narang/ROW`) on WikiText-2 and starts from it (`--from`) in five
-applications, then prints the table with rank correlations between applications. One JSON file per row and
+python benchmarks/transfer.py --data FOLDER --bench FOLDER [--rows vanilla,swiglu,...] [--out FOLDER]
+[--work FOLDER] [--seconds S] starts from the runs that `nextword compare --rows` has left (`--from`) in five
+applications, then prints the table with rank correlations between applications. One JSON file per run and
 application: what is there is not made again, so that it can be stopped (also by --seconds) and started again.
 
 Applications: classification of sentiment (SST-2) and tagging (UD EWT), where the run stays as it is and its
@@ -27,15 +27,9 @@ from pathlib import Path
 import numpy as np
 
 import nextword
+from nextword.comparison.bench.agreement import spearman
 from nextword.models.modifications import TABLE
 
-ROWS = (
-    "vanilla", "swiglu", "rms-norm", "rezero-layernorm", "6-layers", "block-sharing", "untied",
-    "mixture-of-softmaxes", "dynamic-convolution", "synthesizer-random-plus", "switch-transformer", "gelu",
-    "geglu", "fixup", "24-layers", "factorized-shared-embeddings", "transparent-attention",
-    "lightweight-convolution", "synthesizer-dense", "mixture-of-experts", "universal-transformer",
-    "weighted-transformer", "product-key-memory", "evolved-transformer",
-)  # fmt: skip
 # Column -> (the figure that decides, whether more is better). At this size written text is mostly wrong, so
 # that the loss of the given target tells more than BLEU or ROUGE, which are in the files, too.
 DECIDES = {
@@ -79,7 +73,7 @@ def questions(text):
 
 def prepare(args):
     """Write the sets that are not files already; return the files of each application."""
-    data, out = args.data, args.runs
+    data, out = args.data, args.work
     out.mkdir(parents=True, exist_ok=True)
     asked = questions(lines(data / "wikitext2/train.raw"))
     mails = lines(data / "aeslc/train.tsv.gz", 6000)
@@ -121,108 +115,101 @@ def short(mail):
     return f"{' '.join(body.split()[:40])}\t{subject}"
 
 
-def pretrained(args, row):
-    """Train a row on WikiText-2; return the folder of its run, and its figures."""
-    run = args.runs / row
-    sets = {
-        "train.steps": args.pretrain, "train.batch": 8, "text.size": 4000, "train.threads": 1,
-        "train.valid_tokens": 4000, "train.save_every": 10**6,
-    }  # fmt: skip
-    tokenizer = args.runs / "vanilla/tokenizer.json"
-    made = nextword.train(
-        args.data / "wikitext2/train.raw", model=f"narang/{row}", set=sets, seed=args.seed, out=run,
-        overwrite=True, valid=args.data / "wikitext2/valid.raw",
-        **({"tokenizer": tokenizer} if tokenizer.exists() else {}),
-    )  # fmt: skip
-    text = "\n".join(lines(args.data / "wikitext2/test.raw", 300))
-    (args.runs / "test.txt").write_text(text, encoding="utf-8")
-    found = made.evaluate(args.runs / "test.txt").to_json()
-    about = {"parameters": made.parameters, "tokens": args.pretrain * 8 * 128}
-    return {key: found[key] for key in ("bits_per_byte", "nll")} | about
+def trained(args):
+    """Return the labels of the runs of a bench: those asked for, all seeds; else all that are finished."""
+    made = {path.stem: json.loads(path.read_text()) for path in sorted((args.bench / "rows").glob("*.json"))}
+    made = {label: row for label, row in made.items() if (args.bench / "runs" / label).is_dir()}
+    names = [f"narang-{each.name}" for each in TABLE if not args.rows or each.name in args.rows]
+    labels = [label for name in names for label in made if label.partition("-seed")[0] == name]
+    return {label: made[label] for label in labels}
 
 
-def applied(args, row, name, files):
-    """Start from a row's run in an application; return its figures."""
-    source = args.runs / row
+def applied(args, label, name, files):
+    """Start from a run in an application; return its figures."""
+    source = args.bench / "runs" / label
     if name in ("classification", "tagging"):
         task = "classify" if name == "classification" else "tag"
-        sets = FROZEN | {"train.steps": args.steps}
-        run = nextword.train(files[0], task=task, model="window", source=source, set=sets, seed=args.seed)
+        sets = FROZEN | {"train.steps": args.frozen_steps}
+        run = nextword.train(files[0], task=task, model="window", source=source, set=sets)
         found = run.evaluate(files[1])
     else:
         measure = {"summaries": "summary", "questions": "answers"}.get(name, "translation")
         sets = BEGUN | {"train.steps": args.steps, "data.measure": measure}
-        run = nextword.train(files[0], task="translate", source=source, set=sets, seed=args.seed)
+        run = nextword.train(files[0], task="translate", source=source, set=sets)
         found = run.evaluate(files[1], set={"decode.decode": "greedy"})
     numbers = {key: value for key, value in found.to_json().items() if isinstance(value, int | float)}
     return {key: value for key, value in numbers.items() if key != "seconds"}
 
 
-def make(args):
+def make(args, runs):
     """Make every file that is missing, until the seconds are over."""
     began, files = time.perf_counter(), prepare(args)
     args.out.mkdir(parents=True, exist_ok=True)
-    for row in args.rows:
-        for name in DECIDES:
-            path = args.out / f"{row}.{name}.json"
-            if path.exists():
-                continue
-            if args.seconds and time.perf_counter() - began > args.seconds:
-                print("the seconds are over; the same command goes on", file=sys.stderr)
-                return
-            started = time.process_time()
-            try:
-                if name != "pretraining" and not (args.runs / row / "config.toml").exists():
-                    pretrained(args, row)
-                is_first = name == "pretraining"
-                found = pretrained(args, row) if is_first else applied(args, row, name, files[name])
-            except nextword.NextwordError as error:
-                found = {"refused": str(error)}
-            about = {
-                "row": row, "application": name, "seed": args.seed, "pretrain_steps": args.pretrain,
-                "steps": args.steps, "cpu_seconds": round(time.process_time() - started, 1), "figures": found,
-            }  # fmt: skip
-            path.write_text(json.dumps(about, indent=1) + "\n")
-            print(row, name, found, file=sys.stderr, flush=True)
+    for label, name in ((label, name) for label in runs for name in files):
+        path = args.out / f"{label}.{name}.json"
+        if path.exists():
+            continue
+        if args.seconds and time.perf_counter() - began > args.seconds:
+            print("the seconds are over; the same command goes on", file=sys.stderr)
+            return
+        started = time.process_time()
+        try:
+            found = applied(args, label, name, files[name])
+        except nextword.NextwordError as error:
+            found = {"refused": str(error)}
+        about = {
+            "run": label, "application": name,
+            "steps": args.frozen_steps if name in ("classification", "tagging") else args.steps,
+            "cpu_seconds": round(time.process_time() - started, 1), "figures": found,
+        }  # fmt: skip
+        path.write_text(json.dumps(about, indent=1) + "\n")
+        print(label, name, found, file=sys.stderr, flush=True)
 
 
-def table(args):
-    """Print what is there as Markdown: figures, then Spearman's rank correlations between applications."""
-    names, found = list(DECIDES), {}
-    for row in args.rows:
-        files = {name: args.out / f"{row}.{name}.json" for name in names}
+def collect(args, runs):
+    """Return by run the deciding figure of every column; None where an application refused it."""
+    found = {}
+    for label, row in runs.items():
+        files = {name: args.out / f"{label}.{name}.json" for name in list(DECIDES)[1:]}
         if all(path.exists() for path in files.values()):
-            found[row] = {name: json.loads(path.read_text())["figures"] for name, path in files.items()}
-    shown = {each.name: each.row for each in TABLE}
+            figures = {name: json.loads(path.read_text())["figures"] for name, path in files.items()}
+            figures["pretraining"] = row
+            found[label] = {name: figures[name].get(figure) for name, (figure, _) in DECIDES.items()}
+    return found
+
+
+def table(found):
+    """Print figures as Markdown, how far seeds are apart, and Spearman's rank correlations of columns."""
+    names, shown = list(DECIDES), {f"narang-{each.name}": each.row for each in TABLE}
     print("| row | " + " | ".join(f"{name} ({DECIDES[name][0].replace('_', ' ')})" for name in names) + " |")
     print("|---|" + "---:|" * len(names))
-    for row, figures in found.items():
-        print(f"| {shown[row]} | " + " | ".join(_shown(figures[name], name) for name in names) + " |")
-    whole = [row for row in found if all(DECIDES[name][0] in found[row][name] for name in names)]
-    if len(whole) < 3:
+    for label, figures in found.items():
+        row, _, seed = label.partition("-seed")
+        title = shown[row] + (f", seed {seed}" if seed else "")
+        print(f"| {title} | " + " | ".join(_shown(figures[name]) for name in names) + " |")
+    first = {label: row for label, row in found.items() if "-seed" not in label and None not in row.values()}
+    apart = {label.partition("-seed")[0]: row for label, row in found.items() if "-seed" in label}
+    if len(first) < 3:
         return
-    values = {}
-    for name, (figure, higher) in DECIDES.items():
-        values[name] = np.array([found[row][name][figure] for row in whole]) * (1 if higher else -1)
-    print(f"\nSpearman's rank correlation over {len(whole)} rows:\n\n| | " + " | ".join(names[1:]) + " |")
+    values = {name: np.array([row[name] for row in first.values()]) for name in names}
+    print(
+        "| *standard deviation over rows* | "
+        + " | ".join(_shown(values[n].std(ddof=1)) for n in names)
+        + " |"
+    )
+    for label, row in apart.items():
+        gaps = (abs(row[name] - found[label][name]) for name in names)
+        print(f"| *two seeds of {shown[label]} differ by* | " + " | ".join(map(_shown, gaps)) + " |")
+    print(f"\nSpearman's rank correlation over {len(first)} rows:\n\n| | " + " | ".join(names[1:]) + " |")
     print("|---|" + "---:|" * len(names[1:]))
-    above = {(one, other): spearman(values[one], values[other]) for one, other in combinations(names, 2)}
+    better = {name: values[name] * (1 if is_more else -1) for name, (_, is_more) in DECIDES.items()}
+    above = {(one, other): spearman(better[one], better[other]) for one, other in combinations(names, 2)}
     for name in names[:-1]:
         cells = [f"{above[name, other]:+.2f}" if (name, other) in above else "" for other in names[1:]]
         print(f"| {name} | " + " | ".join(cells) + " |")
 
 
-def spearman(one, other):
-    """Return the correlation of ranks; equal values share their mean rank."""
-    return float(np.corrcoef(_ranks(one), _ranks(other))[0, 1])
-
-
-def _ranks(values):
-    return np.array([(values < value).sum() + ((values == value).sum() - 1) / 2 for value in values])
-
-
-def _shown(figures, name):
-    value = figures.get(DECIDES[name][0])
+def _shown(value):
     return "-" if value is None else f"{value:.4f}"
 
 
@@ -230,16 +217,17 @@ def main():
     formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--rows", type=lambda text: tuple(text.split(",")), default=ROWS)
+    parser.add_argument("--bench", type=Path, required=True, help="the folder of nextword compare --rows")
+    parser.add_argument("--rows", type=lambda text: text.split(","), default=())
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results/transfer")
-    parser.add_argument("--runs", type=Path, default=Path("transfer-runs"))
-    parser.add_argument("--pretrain", type=int, default=250, help="steps of 8 rows of 128 tokens")
-    parser.add_argument("--steps", type=int, default=120, help="of each application")
+    parser.add_argument("--work", type=Path, default=Path("transfer-work"), help="for the sets that are made")
+    parser.add_argument("--steps", type=int, default=100, help="of summaries, questions and translation")
+    parser.add_argument("--frozen-steps", type=int, default=300, help="of classification and tagging")
     parser.add_argument("--seconds", type=float, default=0.0, help="begin nothing new after so many")
-    parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    make(args)
-    table(args)
+    runs = trained(args)
+    make(args, runs)
+    table(collect(args, runs))
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ class CompareOptions:
     rows: str | Sequence[str] = ()  # modifications of one model, instead of models
     tokens: int | None = None  # for each run of such a row
     match: str | None = None  # what such rows have in common
+    probes: Sequence[str] = ()  # further columns: kinds of questions, files of minimal pairs
     sets: Mapping[str, Any] | Sequence[str] = ()
     out: str | os.PathLike[str] | None = None
 
@@ -50,6 +51,7 @@ def compare(
     rows: str | Sequence[str] = (),
     tokens: int | None = None,
     match: str | None = None,
+    probes: str | Sequence[str] = (),
 ) -> Comparison | TaskComparison | Benched:
     """Train several models on one split and measure them; the keywords are the options of the command line.
 
@@ -62,7 +64,7 @@ def compare(
     asked = CompareOptions(
         data=texts, task=task, models=tuple(names), valid=tuple(os.fspath(name) for name in held_out),
         tokenizer=tokenizer, minutes=minutes, seeds=seeds, rows=rows, tokens=tokens, match=match,
-        sets=dict(set or {}), out=out,
+        sets=dict(set or {}), out=out, probes=_list(probes),
     )  # fmt: skip
     found: Comparison | TaskComparison | Benched = result_of(comparing(asked))
     return found
@@ -76,8 +78,8 @@ def comparing(options: CompareOptions) -> Iterator[Event]:
     if options.rows:
         yield from _rows(options, sets)
         return
-    for name in ("tokens", "match"):
-        if getattr(options, name) is not None:
+    for name in ("tokens", "match", "probes"):
+        if getattr(options, name) not in (None, (), []):
             raise ConfigError(f"--{name} is for --rows, modifications of one model; leave it out")
     task = options.task or task_of(options.models)
     catalog.find("task", task)
@@ -122,6 +124,7 @@ def _rows(options: CompareOptions, sets: Mapping[str, Any]) -> Iterator[Event]:
         tokens=options.tokens,
         match=options.match,
         seeds=options.seeds,
+        probes=options.probes,
     )
     yield from _stoppable(bench(setup), setup.setup.out)
 

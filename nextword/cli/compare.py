@@ -41,6 +41,12 @@ def compare(
         str | None,
         typer.Option(metavar="WHAT", help="What rows share: tokens, minutes, operations or parameters."),
     ] = None,
+    probes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B", help="More columns of --rows: copy, recall, dyck, files of minimal pairs."
+        ),
+    ] = None,
     seeds: Annotated[
         int, typer.Option(metavar="K", help="Seeds for each model that is trained at random.")
     ] = 1,
@@ -60,7 +66,8 @@ def compare(
     options = comparing.CompareOptions(
         data=tuple(data or ()), task=task, models=models.split(",") if models else (),
         valid=tuple(valid or ()), tokenizer=tokenizer, minutes=minutes, seeds=seeds, rows=rows or (),
-        tokens=tokens, match=match, sets=tuple(sets or ()), out=out,
+        tokens=tokens, match=match, probes=probes.split(",") if probes else (),
+        sets=tuple(sets or ()), out=out,
     )  # fmt: skip
     comparison = show.follow(comparing.comparing(options))
     if json:

@@ -35,7 +35,7 @@ COMMANDS = {
     "serve": {"--host", "--port", "--api-key-file", "--insecure"},
     "compare": {
         "--task", "--models", "--valid", "--tokenizer", "--minutes", "--rows", "--tokens", "--match",
-        "--seeds", "--set", "--out",
+        "--probes", "--seeds", "--set", "--out",
     },
     "lab": {"--run", "--out"},
     "inspect": {

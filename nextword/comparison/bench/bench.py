@@ -15,6 +15,7 @@ from typing import Any
 from nextword.comparison.bench import result as results
 from nextword.comparison.bench.plan import Plan, Planner, key_of
 from nextword.comparison.bench.power import power_note
+from nextword.comparison.bench.probes import ask
 from nextword.comparison.bench.result import BenchResult
 from nextword.comparison.bench.setup import BenchSetup
 from nextword.comparison.bench.standing import Standing, stand
@@ -73,6 +74,8 @@ def bench(setup: BenchSetup) -> Iterator[Event]:
     if len(found) < len(setup.entries):
         yield from _rest(setup, found)
     standing = stand(setup, _in_order(setup, found))
+    if setup.probes:
+        standing = replace(standing, probes=(yield from ask(setup, _in_order(setup, found))))
     report, *files = write(standing, setup.setup.out)
     yield Done(Benched(standing, report, tuple(files)))
 

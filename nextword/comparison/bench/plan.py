@@ -92,6 +92,18 @@ def _value(settings: RunSettings, key: str) -> Any:
     return found
 
 
+def kept_plan(setup: BenchSetup, preset: str) -> Plan | None:
+    """Return the plan that was written; without a rate it is unfinished, and its sweep continues."""
+    values = read_json(_path(setup, preset))
+    if not isinstance(values, dict) or values.get("key") != key_of(setup, preset):
+        return None
+    return Plan(**values)
+
+
+def _path(setup: BenchSetup, preset: str) -> Path:
+    return setup.setup.out / FOLDER / f"{setup.entry(preset).label}.json"
+
+
 class Planner:
     """Makes the plan of every row, or reads it where it was made before."""
 
@@ -113,7 +125,7 @@ class Planner:
         baseline = self.setup.rows.baseline.preset
         first = None if preset == baseline else (yield from self.plan(baseline))
         key = key_of(self.setup, preset)
-        found = self._kept(preset, key)
+        found = kept_plan(self.setup, preset)
         if found is None:
             found = yield from self._begun(preset, key, first)
         if not found.rate:
@@ -121,18 +133,8 @@ class Planner:
         self._made[preset] = found
         return found
 
-    def _path(self, preset: str) -> Path:
-        return self.setup.setup.out / FOLDER / f"{self.setup.entry(preset).label}.json"
-
-    def _kept(self, preset: str, key: str) -> Plan | None:
-        """Return the plan that was written; without a rate it is unfinished, and its sweep continues."""
-        values = read_json(self._path(preset))
-        if not isinstance(values, dict) or values.get("key") != key:
-            return None
-        return Plan(**values)
-
     def _keep(self, plan: Plan) -> Plan:
-        write_json(self._path(plan.preset), asdict(plan))
+        write_json(_path(self.setup, plan.preset), asdict(plan))
         return plan
 
     def _begun(self, preset: str, key: str, first: Plan | None) -> Generator[Event, None, Plan]:
@@ -231,7 +233,7 @@ class Planner:
 
     def pilot(self, plan: Plan, seeds: int) -> Generator[Event, None, list[float]]:
         """Return losses of the baseline after a short training: the best of the sweep, and other seeds'."""
-        path = self._path(plan.preset).with_name("pilot.json")
+        path = _path(self.setup, plan.preset).with_name("pilot.json")
         values = read_json(path)
         if isinstance(values, dict) and values.get("key") == plan.key:
             return [float(loss) for loss in values["losses"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from nextword.comparison import setup as comparison
@@ -15,6 +16,7 @@ from nextword.core import catalog
 from nextword.core.errors import ConfigError
 from nextword.data.corpora import DEFAULT
 from nextword.data.source import Names
+from nextword.evaluation.lm.probes import PROBES, read_pairs
 
 MATCHES = ("tokens", "minutes", "operations", "parameters")
 MOST_HELD = 400_000  # bytes of the new text that are measured, where none is named
@@ -49,6 +51,7 @@ class BenchSetup:
     rows: Rows
     budget: Budget
     seeds: int
+    probes: tuple[str, ...] = ()  # kinds of questions, and files of minimal pairs
 
     @property
     def entries(self) -> list[Entry]:
@@ -72,8 +75,10 @@ def set_up(
     tokens: int | None = None,
     match: str | None = None,
     seeds: int = 1,
+    probes: Sequence[str] = (),
 ) -> BenchSetup:
     """Check everything the user asked for; the text is read once, to find the split and its hash."""
+    _check_probes(probes)
     found, budget = rows_of(rows), budget_of(minutes, tokens, match)
     given = {"train.batch": BATCH} | dict(sets or {})
     _check_given(given)
@@ -86,7 +91,7 @@ def set_up(
     )  # fmt: skip
     if counted := [entry.model for entry in setup.entries if not entry.is_neural]:
         raise ConfigError(f"'{counted[0]}' does not learn by steps and has no budget to match; leave it out")
-    return BenchSetup(setup, found, budget, seeds)
+    return BenchSetup(setup, found, budget, seeds, tuple(dict.fromkeys(probes)))
 
 
 def budget_of(minutes: float | None, tokens: int | None, match: str | None) -> Budget:
@@ -101,6 +106,17 @@ def budget_of(minutes: float | None, tokens: int | None, match: str | None) -> B
     if match not in MATCHES:
         raise ConfigError(catalog.unknown("match", match, MATCHES))
     return Budget(tokens, minutes, match)
+
+
+def _check_probes(names: Sequence[str]) -> None:
+    """Refuse what is neither a kind of questions nor a file of minimal pairs."""
+    for name in names:
+        if name not in PROBES:
+            if not Path(name).is_file():
+                raise ConfigError(
+                    catalog.unknown("probe", name, tuple(PROBES), "(or a file of minimal pairs)")
+                )
+            read_pairs(Path(name))
 
 
 def _check_given(sets: Mapping[str, Any]) -> None:

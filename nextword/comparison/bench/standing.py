@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from nextword.comparison.rows import finite
 from nextword.comparison.setup import split_note
 from nextword.drawing.page import Cell, Table
 from nextword.drawing.svg import number
+from nextword.evaluation.lm.probes import Figure
 from nextword.evaluation.significance import LEVEL, SEEDS, Test, against, holm, spread
 
 
@@ -81,6 +82,7 @@ class Standing:
     missing: tuple[tuple[str, str], ...] = ()  # rows that cannot be trained, and why
     waiting: tuple[str, ...] = ()  # rows that are not trained yet, or diverged
     agreement: Agreement | None = None
+    probes: Mapping[str, Mapping[str, Figure]] = field(default_factory=dict)  # by column and run
 
     @property
     def baseline(self) -> RowStanding:
@@ -122,6 +124,8 @@ class Standing:
         }
         if any(row.published is not None and row.published.final is not None for row in self.rows):
             columns["published loss"] = [_published(row) for row in self.rows]
+        for name, figures in self.probes.items():
+            columns[_title(name, figures)] = [_probed(row, figures) for row in self.rows]
         if not self.is_undecided:
             columns[f"against {self.baseline.title}"] = [row.verdict for row in self.rows]
         return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)))
@@ -143,12 +147,31 @@ class Standing:
             "missing": dict(self.missing),
             "waiting": list(self.waiting),
             "agreement": None if self.agreement is None else self.agreement.to_json(),
+            "probes": {
+                name: {run: asdict(figure) for run, figure in figures.items()}
+                for name, figures in self.probes.items()
+            },
         }
 
 
 def difference(row: RowStanding) -> str:
     """Write how far a row is from the baseline, in bits per byte."""
     return "" if row.test is None else f"{row.test.behind:+.4f}"
+
+
+def _title(name: str, figures: Mapping[str, Figure]) -> str:
+    """Name a column of a probe, with the share that guessing reaches."""
+    chance = next((figure.chance for figure in figures.values()), None)
+    return name if chance is None else f"{name}, % (chance {chance:.0%})".replace("%)", ")")
+
+
+def _probed(row: RowStanding, figures: Mapping[str, Figure]) -> str:
+    """Write the share of right answers in percent, with its spread over seeds."""
+    shares = [100 * figures[run.run].share for run in row.runs if run.run in figures]
+    if not shares:
+        return "-"
+    apart = spread(shares)
+    return f"{np.mean(shares):.1f}" + ("" if apart is None else f" ± {apart:.1f}")
 
 
 def _published(row: RowStanding) -> str:

@@ -147,7 +147,9 @@ def train(
         learned = yield from learn(settings, text, title, Conditions(checkpointer=checkpointer))
         data, seed = text.prepared.facts, learned.settings.train.seed
         about = facts.collect(seed, data, learned.seconds, dict(learned.facts))
-        trained = Trained(learned.settings, learned.model, text.prepared.vocabulary, about, learned.metrics)
+        tokenizer = text.prepared.vocabulary
+        final = learned.settings.with_tokenizer(tokenizer.name)  # the run holds it: its file may go
+        trained = Trained(final, learned.model, tokenizer, about, learned.metrics)
         saved.write(trained, new)
     return learned, trained
 

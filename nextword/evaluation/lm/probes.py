@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,12 +157,19 @@ def minimal_pairs(
     return found
 
 
-def read_blimp(path: Path, each: int = 20) -> list[MinimalPair]:
-    """Read the first pairs of each of BLiMP's 67 paradigms; their kind is the field of grammar."""
+def read_pairs(path: Path, each: int = 20) -> list[MinimalPair]:
+    """Read the first pairs of each paradigm; their kind is the field of grammar.
+
+    A table (.tsv, .tsv.gz) with the columns good, bad, field and pair, the number of a pair within its
+    paradigm; or a file of BLiMP's own (.jsonl).
+    """
     try:
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-            rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-            first = [row for row in rows if int(row["pair"]) < each]
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8", newline="") as file:
+            if path.suffixes[:1] == [".jsonl"]:
+                rows = [json.loads(line) for line in file]
+                return [MinimalPair(row["sentence_good"], row["sentence_bad"], row["field"]) for row in rows]
+            table = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+            first = [row for row in table if int(row["pair"]) < each]
         return [MinimalPair(row["good"], row["bad"], row["field"]) for row in first]
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, KeyError, ValueError, TypeError) as error:
         raise DataError(f"cannot be read as minimal pairs ({error})", str(path)) from error

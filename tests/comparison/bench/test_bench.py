@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
+from benches import quick, setup_of
 from comparisons import write
 from event_streams import notes_of, until_done
 
 from nextword.comparison.bench import bench as story
-from nextword.comparison.bench import plan as planning
 from nextword.comparison.bench.bench import bench
 from nextword.comparison.bench.setup import set_up
 from nextword.core.errors import ConfigError
 from nextword.core.events import Measure, Note
-
-SMALL = {
-    "model.layers": 1, "model.hidden": 16, "model.heads": 2, "model.head_size": 8, "model.context": 16,
-    "model.inner": 32, "train.batch": 4, "train.threads": 1, "train.precision": "fp32", "text.size": 300,
-}  # fmt: skip
-
-
-def quick(patch):
-    """Try fewer rates, time fewer steps."""
-    patch.setattr(planning, "RATES", (1e-2, 3e-2))
-    patch.setattr(planning, "_FEWEST", 4)
-    patch.setattr(planning, "_TURNS", 1)
-    patch.setattr(planning, "_TIMED", 0.0)
-    patch.setattr(story, "PILOT", 2)
-
-
-def setup_of(folder, rows="swiglu,elu", **more):
-    sets = SMALL | more.pop("sets", {})
-    return set_up([folder / "text.txt"], rows, sets=sets, out=folder / "out", **{"tokens": 1500, **more})
+from nextword.runs import saved
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +58,19 @@ def test_the_files_hold_what_is_shown(finished):
     assert len(json.loads(json.dumps(found.to_json()))["rows"]) == 3
 
 
-def test_a_finished_run_is_not_trained_again_even_without_its_model(finished, monkeypatch):
-    import shutil
+def test_a_run_is_opened_from_anywhere(finished, tmp_path):
+    """It holds its tokenizer, and does not look for the file that all rows shared."""
+    folder, _, _ = finished
+    moved = shutil.copytree(folder / "out" / "runs" / "narang-swiglu", tmp_path / "moved")
+    shared = folder / "out" / "tokenizers"
+    shared.rename(folder / "hidden")
+    try:
+        assert saved.load(moved).tokenizer.name == "bpe"
+    finally:
+        (folder / "hidden").rename(shared)
 
+
+def test_a_finished_run_is_not_trained_again_even_without_its_model(finished, monkeypatch):
     folder, first, _ = finished
     shutil.rmtree(folder / "out" / "runs" / "narang-elu")
     monkeypatch.setattr(story, "train", None)  # nothing may be trained

@@ -14,7 +14,7 @@ from nextword.evaluation.lm.probes import (
     probe,
     questions,
     questions_text,
-    read_blimp,
+    read_pairs,
 )
 
 
@@ -95,7 +95,7 @@ def test_pairs_are_read_from_a_table_and_a_wrong_file_is_named(tmp_path):
     rows = ["uid\tfield\tterm\tpair\tgood\tbad", "x\tsyntax\ty\t0\tHe goes.\tHe go.", "x\tsyntax\ty\t1\ta\tb"]
     with gzip.open(path, "wt") as file:
         file.write("\n".join(rows) + "\n")
-    assert read_blimp(path, each=1) == [MinimalPair("He goes.", "He go.", "syntax")]
+    assert read_pairs(path, each=1) == [MinimalPair("He goes.", "He go.", "syntax")]
     (tmp_path / "other.gz").write_text("no gzip")
     with pytest.raises(DataError, match=r"other.gz"):
-        read_blimp(tmp_path / "other.gz")
+        read_pairs(tmp_path / "other.gz")
