@@ -159,7 +159,7 @@ class _Vectors(NoPosition):
 
     def looked(self, q_BNTK: Tensor, places: Places, keys: int) -> Tensor | None:
         """Return the products of every query with the vectors of its distances."""
-        scores_BNTX = q_BNTK @ self.table_NXK.transpose(-2, -1) * self.scale
+        scores_BNTX = (q_BNTK @ self.table_NXK.transpose(-2, -1)).float() * self.scale  # as attention's are
         S = torch.arange(keys, device=self.buckets_X.device)
         if isinstance(places, slice):
             queries = torch.arange(places.start, places.stop, device=S.device)
