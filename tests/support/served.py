@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -90,7 +92,17 @@ def serving(*runs: Path | str, **settings: Any) -> Iterator[Site]:
             server.should_exit = server.force_exit = True
             thread.join(20)
             shelf.close()
-            assert not thread.is_alive()
+            assert not thread.is_alive(), f"the server is still at:\n{_where(thread)}"
+
+
+def _where(thread: threading.Thread) -> str:
+    """Return the lines at which a thread is, and those of the threads that its event loop may wait for."""
+    frames = sys._current_frames()
+    waiting = [each for each in threading.enumerate() if each is thread or each.name.startswith("asyncio_")]
+    stacks = {
+        each.name: traceback.format_stack(frames[each.ident]) for each in waiting if each.ident in frames
+    }
+    return "\n".join(f"{name}:\n{''.join(stack)}" for name, stack in stacks.items())
 
 
 def until(holds: Any, seconds: float = 20.0) -> None:
