@@ -11,6 +11,7 @@ import time
 
 import pytest
 import safetensors.torch
+from clocks import set_clock
 from event_streams import notes_of
 from small_disks import fill, read_only, small_disk
 from small_trainings import disturbed, files, finished, has_checkpoint, killed_after, order
@@ -19,6 +20,7 @@ from nextword.api.train import run
 from nextword.core.errors import RunError
 from nextword.store import checkpoints, replace
 from nextword.store.checkpoints import find_last
+from nextword.training import checkpointing
 from nextword.training.checkpointing import SaveSchedule
 
 SAVING = {"train.save_every": 4}
@@ -224,7 +226,7 @@ def test_file_system_that_can_do_little_is_enough(text, whole, tmp_path, monkeyp
 def test_slow_disk_is_written_to_so_seldom_that_it_costs_a_twentieth(monkeypatch):
     """26: each save takes half a minute, a step a second."""
     now = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    set_clock(monkeypatch, checkpointing, monotonic=lambda: now[0])
     saves, spent = SaveSchedule(0), 0.0
     for _ in range(20_000):
         now[0] += 1.0

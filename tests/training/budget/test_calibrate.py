@@ -1,6 +1,7 @@
 """The sizes of a network are chosen from real steps, or by rule where there is no time to try."""
 
 import pytest
+from clocks import set_clock
 from event_streams import notes_of, until_return
 
 from nextword.data.encode import encode
@@ -8,7 +9,7 @@ from nextword.models.ladders import LADDERS
 from nextword.runs.settings import plan
 from nextword.system import threads
 from nextword.tasks.lm import PreparedText
-from nextword.training import clock as clocks
+from nextword.training import clock as training_clock
 from nextword.training.budget import calibrate as calibration
 from nextword.training.budget.calibrate import calibrate
 from nextword.training.budget.plan import Plan, Plans
@@ -65,7 +66,7 @@ def test_a_plan_for_several_seeds_costs_none_of_them_time(meetings, monkeypatch,
     settings = plan("lstm", tokenizer="characters")
     text, _ = until_return(encode(meetings, settings.text, settings.data))
     now = iter(range(0, 100_000, 10))  # every look at the clock takes ten seconds
-    monkeypatch.setattr(clocks.time, "monotonic", lambda: float(next(now)))
+    set_clock(monkeypatch, training_clock, calibration, monotonic=lambda: float(next(now)))
     conditions = Conditions(Clock(1.0), plans=Plans(are_shared=are_shared))
     until_return(calibrate(settings, PreparedText(text), conditions))
     assert (conditions.clock.used() <= 30) == are_shared
@@ -83,8 +84,7 @@ def test_a_busy_machine_is_told(meetings, monkeypatch, used, is_told):
 @pytest.mark.parametrize("is_extra", [False, True])
 def test_waiting_takes_nothing_from_trials_and_training(monkeypatch, is_extra):
     now = {"work": 0.0, "clock": 0.0}
-    monkeypatch.setattr(calibration.time, "thread_time", lambda: now["work"])
-    monkeypatch.setattr(calibration.time, "monotonic", lambda: now["clock"])
+    set_clock(monkeypatch, calibration, thread_time=lambda: now["work"], monotonic=lambda: now["clock"])
     allowance = calibration.Allowance(4.0, 60.0, is_extra)
     now.update(work=1.0, clock=5.0)  # for four seconds another program had the processor
     assert allowance.left() == 3.0
