@@ -1,15 +1,15 @@
 """Defaults before and after: what a change of a default costs or gains, with several seeds on four texts.
 
     python benchmarks/defaults.py [--only head,pattern,ngram,speed] [--seeds 0,1,2] [--steps 400]
-                                  [--seconds 30] [--results defaults.jsonl]
+                                  [--seconds 30] [--size 2x64] [--results defaults.jsonl]
 
 ``head``: a Transformer with an output bias whose loss leaves START and UNKNOWN out (before), and without both
 (after). ``pattern``: BPE split by GPT-2's pattern (before) and by Qwen2's (after), the same Transformer;
 ``ngram``: the same two under a 5-gram. A cell is a run of its own: bits per byte of a test text, CPU seconds
 of training. Differences are after - before, seed by seed, so negative is better. ``speed``: tokenizing alone.
 With --seconds every cell gets this many CPU seconds, tokenizer included, instead of a number of steps: two
-short trainings of each arm, taken in turns, say how many steps these are. Cells that are in the results file
-are not run again.
+short trainings of each arm, taken in turns, say how many steps these are. --size is layers x width. Cells
+that are in the results file are not run again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from support import texts
 
 TEXTS = ("tinyshakespeare", "sotu", "wikitext2", "code")
 TRAIN, TEST = 1_000_000, 50_000  # bytes
-SMALL = {"model.layers": 2, "model.hidden": 64, "model.context": 64, "train.threads": 1}
+FIXED = {"model.context": 64, "train.threads": 1}
+SIZE = "2x64"  # layers x width
 OLD_HEAD = {"model.head_bias": True, "model.mask_impossible": True}
 NEW_HEAD = {"model.head_bias": False, "model.mask_impossible": False}
 GPT2, QWEN2 = {"text.pattern": "gpt2"}, {"text.pattern": "qwen2"}
@@ -72,7 +73,10 @@ def train_cell(row: Row, train: Path) -> tuple[Any, float]:
 
     sets = dict(ARMS[row["what"]][row["arm"]])
     is_ngram = row["what"] == "ngram"
-    sets |= {} if is_ngram else SMALL | {"train.steps": row.get("made", row["steps"])}
+    if not is_ngram:
+        layers, width = map(int, row["size"].split("x"))
+        sets |= FIXED | {"model.layers": layers, "model.hidden": width}
+        sets["train.steps"] = row.get("made", row["steps"])
     model = "ngram" if is_ngram else "transformer"
     began = time.process_time()
     run = nextword.train(str(train), model=model, tokenizer="bpe", seed=row["seed"], set=sets)
@@ -101,7 +105,7 @@ def same_cell(row: Row, known: Row) -> bool:
     """Tell whether a cell that is there is the same run: arms of two questions may be one."""
     arms = [ARMS[each["what"]][each["arm"]] for each in (row, known)]
     same = all(row[name] == known.get(name, 0) for name in ("steps", "seconds", "text", "seed"))
-    return same and arms[0] == arms[1]
+    return same and row["size"] == known.get("size", SIZE) and arms[0] == arms[1]
 
 
 def speed(train: Path, rounds: int = 5) -> dict[str, float]:
@@ -148,9 +152,10 @@ def show(rows: list[Row]) -> None:
 
 def length(row: Row) -> str:
     """Return how long a cell is trained, as the table shows it."""
+    size = "" if row.get("size", SIZE) == SIZE else f"{row['size']} "
     if row.get("seconds"):
-        return f"{row['seconds']:g} CPU s "
-    return f"{row['steps']} steps " if row["steps"] else ""
+        return f"{size}{row['seconds']:g} CPU s "
+    return f"{size}{row['steps']} steps " if row["steps"] else ""
 
 
 def main() -> None:
@@ -163,6 +168,7 @@ def main() -> None:
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--steps", default="400")
     parser.add_argument("--seconds", type=float, default=0.0, help="CPU seconds of a cell, instead of steps")
+    parser.add_argument("--size", default=SIZE, help="layers x width")
     parser.add_argument("--results", type=Path, default=Path("defaults.jsonl"))
     args = parser.parse_args()
     lines = args.results.read_text().split("\n") if args.results.exists() else []
@@ -189,7 +195,15 @@ def main() -> None:
 def plan(wanted: list[str], args: argparse.Namespace) -> list[Row]:
     """Return the cells in an order that gives every text its first seed early."""
     return [
-        {"what": what, "steps": steps, "seconds": args.seconds, "text": text, "arm": arm, "seed": seed}
+        {
+            "what": what,
+            "steps": steps,
+            "seconds": args.seconds,
+            "text": text,
+            "arm": arm,
+            "seed": seed,
+            "size": args.size,
+        }
         for what in wanted
         for steps in ([0] if what == "ngram" or args.seconds else map(int, args.steps.split(",")))
         for seed in ([0] if what == "ngram" else map(int, args.seeds.split(",")))
