@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,7 +33,7 @@ Sums = Callable[[Tensor], Tensor]  # rows of inputs in int8 -> their products wi
 def shifts() -> bool:
     """Tell whether oneDNN multiplies inputs that are shifted to 0 … 255: where torch has only a loop.
 
-    Torch's product of two int8 tensors is compiled for processors with VNNI; on others it takes about thirty
+    Torch's product of two int8 tensors is compiled for processors with VNNI; on others it takes many
     times as long as one in float32.
     """
     try:
@@ -48,7 +49,7 @@ def _shifted(q_OI: Tensor) -> Sums:
     """Return oneDNN's product with a matrix in int8; sums are whole numbers in float32."""
     packed = torch.ops.onednn.qlinear_prepack(q_OI, None)
     ones_O, zeros_O = torch.ones(len(q_OI)), torch.zeros(len(q_OI), dtype=torch.int64)
-    rest = packed, ones_O, zeros_O, None, 1.0, 0, torch.float32, "none", [], ""
+    rest: tuple[Any, ...] = packed, ones_O, zeros_O, None, 1.0, 0, torch.float32, "none", [], ""
 
     def product(q_NI: Tensor) -> Tensor:
         shifted_NI = q_NI.view(torch.uint8) ^ _SHIFT
