@@ -3,13 +3,16 @@
 w ≈ s q with one scale s for each output; x ≈ r q with one scale r for each row of inputs, so that a row does
 not depend on its neighbours; sums are exact in 32 bits. The matrices of linear parts and of the softmax head
 are replaced. Embeddings, norms, attention's products with the cache and recurrent cells stay in float32, and
-the weights themselves are kept. The product is torch's own of two int8 tensors: nothing here needs
-`torch.ao` or quantized tensors, which are to be removed from torch.
+the weights themselves are kept. The product is torch's own of two int8 tensors, or oneDNN's on processors
+for which torch's is a plain loop: nothing here needs `torch.ao` or quantized tensors, which are to be removed
+from torch.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +24,44 @@ from nextword.blocks.packed import PackedHead, PackedLinear
 
 _LEAST = 1e-30  # the largest number of a row, at least: a row of zeros has a scale, too
 _ROWS = 256  # rows of logits that are held at once
+_SHIFT = 128  # from -128 … 127 to 0 … 255
+
+Sums = Callable[[Tensor], Tensor]  # rows of inputs in int8 -> their products with a matrix in int8
+
+
+@cache
+def shifts() -> bool:
+    """Tell whether oneDNN multiplies inputs that are shifted to 0 … 255: where torch has only a loop.
+
+    Torch's product of two int8 tensors is compiled for processors with VNNI; on others it takes many
+    times as long as one in float32.
+    """
+    try:
+        if torch.cpu._is_vnni_supported():
+            return False
+        found_NO = _shifted(torch.eye(8, dtype=torch.int8))(torch.eye(8, dtype=torch.int8))
+    except (RuntimeError, AttributeError, NotImplementedError):
+        return False
+    return torch.equal(found_NO, torch.eye(8))
+
+
+def _shifted(q_OI: Tensor) -> Sums:
+    """Return oneDNN's product with a matrix in int8; sums are whole numbers in float32."""
+    packed = torch.ops.onednn.qlinear_prepack(q_OI, None)
+    ones_O, zeros_O = torch.ones(len(q_OI)), torch.zeros(len(q_OI), dtype=torch.int64)
+    rest: tuple[Any, ...] = packed, ones_O, zeros_O, None, 1.0, 0, torch.float32, "none", [], ""
+
+    def product(q_NI: Tensor) -> Tensor:
+        shifted_NI = q_NI.view(torch.uint8) ^ _SHIFT
+        sums_NO: Tensor = torch.ops.onednn.qlinear_pointwise(shifted_NI, 1.0, _SHIFT, *rest)
+        return sums_NO
+
+    return product
+
+
+def _sums(q_OI: Tensor) -> Sums:
+    """Return this machine's product with a matrix in int8."""
+    return _shifted(q_OI) if shifts() else lambda q_NI: torch._int_mm(q_NI, q_OI.T)
 
 
 @cache
@@ -33,7 +74,8 @@ def find_steps() -> int:
         most_NI = torch.full((3, 64), 127, dtype=torch.int8)
         weight_OI = torch.full((32, 64), steps, dtype=torch.int8)
         try:
-            sums = torch._int_mm(most_NI, weight_OI.T), torch._int_mm(-most_NI, weight_OI.T)
+            product = _sums(weight_OI)
+            sums = product(most_NI), product(-most_NI)
         except (RuntimeError, AttributeError, NotImplementedError):
             return 0
         expected = 64 * 127 * steps
@@ -49,6 +91,7 @@ class Int8Matrix:
         self.bias_O = weight_OI.new_zeros(len(weight_OI)) if bias_O is None else bias_O.detach()
         self.scale_O = weight_OI.float().abs().amax(dim=1).clamp(min=_LEAST) / steps
         self.q_OI = torch.round(weight_OI / self.scale_O[:, None]).to(torch.int8).contiguous()
+        self.sums = _sums(self.q_OI)
 
     def __call__(self, x_NI: Tensor) -> Tensor:
         """Return ``x Wᵀ + b``: ``y_NO`` in float32."""
@@ -57,7 +100,7 @@ class Int8Matrix:
         x = x_NI.detach().float().contiguous().numpy()
         q_NI, scale_N = torch.empty(x.shape, dtype=torch.int8), torch.empty(len(x))
         round_rows(x, x.view(np.int32), q_NI.numpy(), scale_N.numpy())
-        sums_NO: Tensor = torch._int_mm(q_NI, self.q_OI.T)
+        sums_NO = self.sums(q_NI)
         y_NO = torch.empty(sums_NO.shape)
         parts = (sums_NO, scale_N, self.scale_O, self.bias_O, y_NO)
         scale_sums(*(part.numpy() for part in parts))

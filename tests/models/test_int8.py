@@ -46,6 +46,18 @@ def test_row_does_not_depend_on_its_neighbours():
     assert all(torch.equal(product(x[row : row + 1])[0], together[row]) for row in range(9))
 
 
+@pytest.mark.skipif(not int8.shifts(), reason="torch's own product is used here")
+@pytest.mark.parametrize("rows", [1, 3, 70])
+def test_onednn_gives_the_same_as_exact_sums(rows, monkeypatch):
+    torch.manual_seed(0)
+    weight, bias, x = torch.randn(30, 64), torch.randn(30), torch.randn(rows, 64)
+    found = Int8Matrix(weight, STEPS, bias)(x)
+    monkeypatch.setattr(int8, "shifts", lambda: False)
+    exact = Int8Matrix(weight, STEPS, bias)
+    exact.sums = lambda q_NI: (q_NI.long() @ exact.q_OI.long().T).int()
+    assert torch.equal(found, exact(x))
+
+
 @needs_int8
 def test_zeros_stay_zeros():
     assert Int8Matrix(torch.randn(4, 8), STEPS)(torch.zeros(2, 8)).eq(0).all()
@@ -118,6 +130,7 @@ def test_product_that_overflows_gets_smaller_weights_or_is_not_used(monkeypatch)
         sums = (pairs[:, ::2] + pairs[:, 1::2]).clamp(-(2**15), 2**15 - 1).sum(dim=1)
         return sums - 128 * weight_IO.long().sum(dim=0)
 
+    monkeypatch.setattr(int8, "shifts", lambda: False)
     monkeypatch.setattr(torch, "_int_mm", saturating)
     assert find_steps.__wrapped__() == 63
     monkeypatch.setattr(torch, "_int_mm", lambda x, weight: torch.zeros(len(x), weight.shape[1]))
