@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from nextword.core.contracts import END, Tokenizer
+from nextword.core.contracts import Tokenizer
 from nextword.core.errors import NextwordError
 from nextword.decode.limits import Written, limits_of, stops_of
 from nextword.decode.positions import Alternatives
@@ -87,17 +87,9 @@ class Way:
         # Drawn from the model's own distribution, if nothing reshapes it.
         self.is_plain = tuple(getattr(settings, name) for name in _SHAPE) == _PLAIN
         self.limits = limits_of(settings, tokenizer, normalizes=False)
-        self._stop = stops_of(settings, tokenizer)
-        self._most, self._has_texts = settings.max_tokens, bool(settings.stop)
+        self.stop = stops_of(settings, tokenizer)
         values = (getattr(settings, name) for name in _SHARED)
         self.key = repr(tuple(values))  # compared at every token, and a text keeps its hash
-
-    def stop(self, written: Written) -> str:
-        """Tell why a row stops after its last token, or nothing; only texts that stop need the rules."""
-        if self._has_texts:
-            return self._stop(written)
-        ids = written.ids
-        return "end" if ids[-1] == END else "length" if len(ids) >= self._most else ""
 
 
 def choose(ways: Sequence[Way], rows: Sequence[Row], logp_RV: npt.NDArray[Any]) -> Ints:
