@@ -2,13 +2,15 @@
 
     python benchmarks/serve.py [--seconds 30] [--clients 64] [--tokens 64]
     python benchmarks/serve.py --minutes 10 [--rate 4]
+    python benchmarks/serve.py --minutes 10 --busy [--models transformer]
 
 A small LSTM and a small Transformer are trained for a step, then each is served twice, with rows=64 and
 rows=1, and asked by the same clients, for whole answers and for streams. Traffic stays on 127.0.0.1; it is
 bounded by clients and seconds. Printed: answers a second, their ratio, the statuses, how many of the batched
 answers equal those given one at a time, and the server's memory at the start and the end.
 With --minutes the server is asked at a low rate instead, of every kind by turns (whole and streamed, with
-log-probabilities, scores, embeddings, clients that leave), and its memory is printed every half minute.
+log-probabilities, scores, embeddings, clients that leave), and its memory is printed every half minute; with
+--busy all clients ask one model for whole answers without a pause.
 """
 
 from __future__ import annotations
@@ -60,7 +62,8 @@ class Server:
     def __init__(self, runs: list[Path], rows: int) -> None:
         code = (
             "import os, sys\n"
-            "from nextword.system import before_torch; before_torch.prepare(lambda said: None)\n"
+            "from nextword.system import before_torch, kernels\n"
+            "before_torch.prepare(lambda said: None); kernels.keep_few()\n"
             "from nextword.api.serve import ServeSettings, find_runs\n"
             "from nextword.server.models import Shelf\n"
             "from nextword.server.process import serve\n"
@@ -197,6 +200,22 @@ async def trickle(server: Server, minutes: float, rate: float) -> None:
     print(f"{minutes:4.1f} min: {server.memory() / 1e6:.1f} MB, {number} requests; statuses {dict(statuses)}")
 
 
+async def press(server: Server, model: str, options: argparse.Namespace) -> None:
+    """Let all clients ask a model for whole answers; print the memory every half minute."""
+    work = asyncio.ensure_future(
+        load(server.port, model, options.clients, 60 * options.minutes, options.tokens, stream=False)
+    )
+    began, used = time.perf_counter(), server.seconds()
+    while not work.done():
+        print(f"{(time.perf_counter() - began) / 60:4.1f} min: {server.memory() / 1e6:.1f} MB", flush=True)
+        await asyncio.wait([work], timeout=30)
+    texts, statuses, _, seconds = await work
+    print(
+        f"{seconds / 60:4.1f} min: {server.memory() / 1e6:.1f} MB, {model}; statuses {dict(statuses)}; "
+        f"processor ms an answer {1000 * (server.seconds() - used) / max(1, len(texts)):.1f}"
+    )
+
+
 async def one_kind(port: int, model: str, number: int) -> int:
     """Send one request on a connection of its own, and return its status; 0: the client left before."""
     kind = (number // 2) % 6
@@ -232,6 +251,7 @@ def main() -> None:
     parser.add_argument("--bytes", type=int, default=200_000)
     parser.add_argument("--runs", default="", help="a folder with runs of an earlier time")
     parser.add_argument("--minutes", type=float, default=0.0)
+    parser.add_argument("--busy", action="store_true", help="with --minutes: all clients, without a pause")
     parser.add_argument("--rate", type=float, default=4.0, help="requests a second, with --minutes")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="nextword-") as folder:
@@ -240,6 +260,12 @@ def main() -> None:
             if options.runs
             else train(Path(folder), options.bytes)
         )
+        if options.minutes and options.busy:
+            for model in options.models.split(","):
+                server = Server(runs, 64)
+                asyncio.run(press(server, model, options))
+                print(f"exit {server.stop()}")
+            return
         if options.minutes:
             server = Server(runs, 64)
             asyncio.run(trickle(server, options.minutes, options.rate))

@@ -39,7 +39,9 @@ def serve(
     """Serve runs over HTTP: completions that also score, chat, vectors, predictions; SIGTERM ends it."""
     from nextword.api import serve as serving
     from nextword.core.errors import MissingPart
+    from nextword.system import kernels
 
+    kernels.keep_few()
     settings = serving.settings(host, port, api_key_file, insecure)
     folders = serving.find_runs(runs or [])
     try:

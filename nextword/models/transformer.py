@@ -164,8 +164,10 @@ class TransformerNetwork(Network):
         """Copy these rows."""
         if torch.is_grad_enabled():
             return first_state(*take_rows(state[:3], rows_B))
-        ids_BS, count_B = take_rows(state[:2], rows_B)
-        return first_state(ids_BS, count_B, take_windows(state.layers, rows_B, int(state.count_B.max())))
+        count_B = take_rows(state.count_B, rows_B)
+        most = max(count_B.tolist(), default=0)  # rows that are not taken may have been longer
+        ids_BS = take_rows(state.ids_BS[:, :most], rows_B)
+        return first_state(ids_BS, count_B, take_windows(state.layers, rows_B, most))
 
     def branch(self, state: WindowState) -> WindowState:
         """Keep what the rows of a search have in common once."""

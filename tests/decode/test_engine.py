@@ -1,5 +1,8 @@
 """Continuous batching: what a request gets does not depend on who else is in the batch."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -136,6 +139,55 @@ def test_request_may_leave_in_the_middle_of_a_step(model):
         finish(engine)
         assert not leaving.is_done
         assert other.is_done
+
+
+def held(state):
+    """Count the bytes of a state's tensors and arrays; each buffer counts once."""
+    found = {}
+
+    def look(part):
+        if isinstance(part, np.ndarray):
+            found[part.ctypes.data] = part.nbytes
+        elif hasattr(part, "untyped_storage"):
+            found[part.untyped_storage().data_ptr()] = part.untyped_storage().nbytes()
+        elif isinstance(part, tuple | list):
+            for each in part:
+                look(each)
+
+    look(state)
+    return sum(found.values())
+
+
+def test_nothing_of_requests_that_ended_or_left_is_kept(model):
+    engine = Engine(model, rows=8)
+    asked = [Request(ids, settings(i), texts=2) for i, ids in enumerate(PROMPTS)]
+    for request in asked:
+        engine.admit(request)
+        engine.step()
+    engine.leave(asked[-1])
+    finish(engine)
+    known = [weakref.ref(each) for request in asked for each in (request, *request.rows)]
+    assert len(known) > len(asked)
+    del asked, request
+    gc.collect()
+    assert not [each() for each in known if each() is not None]
+    assert (engine._state, engine._read_state, engine._logp_RV.size) == (None, None, 0)
+
+
+def test_rows_that_stay_do_not_keep_the_size_of_those_that_left(model):
+    def after(prompt):
+        engine, last = Engine(model, rows=8), Request((3, 4), settings(1, min_tokens=12))
+        gone = [Request(prompt, settings(i, min_tokens=12)) for i in range(4)]
+        for request in (*gone, last):
+            engine.admit(request)
+        engine.step()
+        for request in gone:
+            engine.leave(request)
+        engine.step()
+        assert [row.request for row in engine._rows] == [last]
+        return held(engine._state)
+
+    assert after((3, 4, 5, 6) * 20) == after((3, 4))
 
 
 def test_queue_is_bounded_and_rows_are_taken_in_order(model):
