@@ -133,7 +133,7 @@ def run(out: str | None = None, run: str | None = None, quick: bool = False) -> 
     yield from finish(
         ExperimentResult(
             "length", "Past the trained length", 'MAUSAM "What is missing in Transformers?"', CLAIM,
-            f"{alike} of {len(tests)} kinds read on at no cost; {worst} costs most "
+            f"{alike} of {len(tests)} kinds cost under {MARGIN:g} nats more; {worst} costs most "
             f"({tests[worst].behind:+.2f} nats)",
             _judged(found, tests, corrected, quick),
             _method(letters, sizes),
