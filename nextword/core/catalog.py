@@ -458,6 +458,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "alignment": "nextword.experiments.alignment:run",
         "complexity": "nextword.experiments.complexity:run",
         "many-changes": "nextword.experiments.many_changes:run",
+        "length": "nextword.experiments.length:run",
     },
 }
 

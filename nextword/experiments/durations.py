@@ -37,6 +37,7 @@ SECONDS = {
     "alignment": 12,
     "complexity": 15,
     "many-changes": 110,
+    "length": 240,
 }
 
 

@@ -31,6 +31,7 @@ WITH_TEXT = (
     "bidirectional",
     "exposure-bias",
     "pooling",
+    "length",
 )
 
 
