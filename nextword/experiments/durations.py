@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from nextword.core.events import Event, Note
 
 LONG = 20  # seconds; what takes longer says so
-# Processor seconds of each, measured on one core of a server of 2023.
+# Processor seconds of each, measured on one core of a server of 2023; length of a busy one.
 SECONDS = {
     "sums-to-one": 2,
     "counts": 1,
