@@ -2,7 +2,7 @@
 
 A server steps batches of any number of rows and reads prompts of any length, so it meets thousands of shapes.
 By default the last 1,024 are kept, once by oneDNN and once more by torch for each thread: hundreds of
-megabytes that fill over minutes. Compiling one anew takes less than a millisecond.
+megabytes that fill over minutes. Compiling one again takes less than a millisecond.
 """
 
 from __future__ import annotations
