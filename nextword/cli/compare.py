@@ -13,7 +13,7 @@ from nextword.cli.options import Debug, Json, Sets
 def compare(
     data: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[DATA...]", help="Files, folders or corpora (default: sotu)."),
+        typer.Argument(metavar="DATA", help="Files, folders or corpora (default: sotu)."),
     ] = None,
     task: Annotated[
         str | None, typer.Option(metavar="NAME", help="Task of the models (default: that of the first).")
@@ -57,7 +57,9 @@ def compare(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Train several models on one split; print a table, write a one-file HTML report. Can be resumed.
+    """Train several models on one split and compare them.
+
+    Prints a table and writes a one-file HTML report; can be resumed.
 
     Without --models: n-grams of every smoothing; with --minutes: n-grams, networks and a mixture.
     """

@@ -18,7 +18,7 @@ def compress(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Compress a file with a model; `decompress` restores it byte for byte."""
+    """Compress a file with a model. `decompress` restores it byte for byte."""
     from nextword.api import compress as compressing
 
     done = compressing.compress_file(run, file, out)

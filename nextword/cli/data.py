@@ -48,7 +48,7 @@ def pairs(
     recipe: Annotated[
         str, typer.Argument(metavar="RECIPE", help="stories, trees, numbered-trees, letters or turns.")
     ],
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files or corpora of that shape.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Files or corpora of that shape.")],
     out: Annotated[str, typer.Option("-o", "--out", metavar="FILE.tsv", help="Where the pairs are written.")],
     test: Annotated[
         str | None, typer.Option(metavar="FILE.tsv", help="Where pairs kept for testing are written.")
@@ -62,7 +62,10 @@ def pairs(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Turn stories, trees, pronunciations or conversations into pairs for the task translate."""
+    """Turn stories, trees, sounds or dialogues into pairs.
+
+    They are what the task translate learns from.
+    """
     from nextword.api import data
 
     done = data.pairs(recipe, files, out, test, share, part.value)
@@ -76,12 +79,15 @@ def _summary(done: dict[str, Any]) -> str:
 
 @app.command("check")
 def check(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files, folders or corpora.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Files, folders or corpora.")],
     sets: Sets = None,
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Check a text: lines, words, duplicates, longest line, unseen words, encoding problems, with advice."""
+    """Check a text before training, with advice.
+
+    Lines, words, duplicates, the longest line, unseen words, encoding problems.
+    """
     from nextword.api import data
 
     report = show.follow(data.checking(files, sets or ()))

@@ -14,7 +14,7 @@ def doctor(
     runs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RUN...]",
+            metavar="RUN",
             help="Runs to check (default: all under runs/).",
             autocompletion=options.complete_run,
         ),
@@ -22,7 +22,7 @@ def doctor(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Check machine, versions, disk and runs, and say what to do. Exit code 1: there is a problem."""
+    """Check machine, versions, disk and runs. Exit code 1: there is a problem, and it says what to do."""
     from nextword.api import doctor as checks
 
     found = show.follow(checks.checking(runs or ()))

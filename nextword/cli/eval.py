@@ -20,7 +20,7 @@ class Rule(StrEnum):
 
 def evaluate(
     run: RunName,
-    data: Annotated[list[str], typer.Argument(metavar="DATA...", help="Files, folders or corpora.")],
+    data: Annotated[list[str], typer.Argument(metavar="DATA", help="Files, folders or corpora.")],
     dynamic: Annotated[
         Rule | None,
         typer.Option(help="Dynamic evaluation: a neural model learns from each segment once it is scored."),
@@ -39,7 +39,10 @@ def evaluate(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Measure a run: perplexity and bits per byte of text, accuracy and F1 of tags and labels, BLEU."""
+    """Measure a run: perplexity, accuracy and F1, or BLEU.
+
+    Of a language model perplexity and bits per byte of a text, of tags and labels accuracy and F1.
+    """
     from nextword.api import eval as measuring
 
     rule = None if dynamic is None else dynamic.value

@@ -33,7 +33,10 @@ def filter_lines(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Keep the lines that a model finds likely (or unlikely); streams, and with --out it can be resumed."""
+    """Keep the lines that a model finds likely, or unlikely.
+
+    It reads any length of text; with --out it can be resumed.
+    """
     from nextword.api import filter as filtering
 
     with output.raw_output(out, json) as target:

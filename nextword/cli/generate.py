@@ -63,7 +63,7 @@ def generate(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Continue a prompt; prints it and the continuation. --set takes min_p, typical, stop and more."""
+    """Continue a prompt. --set takes min_p, typical, stop and more."""
     from nextword.api import generate as generating
 
     options = {

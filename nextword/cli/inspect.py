@@ -50,7 +50,9 @@ def inspect(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Look inside a run: gradients, gates, attention, embeddings, units, evidence for each token.
+    """Look inside a run: gradients, gates, attention and more.
+
+    Also embeddings, units, and the evidence for each token.
 
     Without --text the run generates one; without --out the numbers are printed.
     """

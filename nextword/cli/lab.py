@@ -13,14 +13,17 @@ from nextword.cli.options import Debug, Json
 def lab(
     name: Annotated[
         str,
-        typer.Argument(metavar="[NAME|list|all]", help="An experiment, list, or all (on one page)."),
+        typer.Argument(metavar="NAME|list|all", help="An experiment, list, or all (on one page)."),
     ] = "list",
     run: Annotated[str | None, typer.Option(metavar="RUN", help="Use this run in the experiment.")] = None,
     out: Annotated[str | None, typer.Option(metavar="DIR", help="Folder for the pictures.")] = None,
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Run an experiment of the lectures: a claim, pictures, and a verdict for each part of the claim."""
+    """Run an experiment of the lectures: claim, picture, verdict.
+
+    Each part of the claim has a verdict of its own.
+    """
     from nextword.api import lab as experiments
 
     if name == "list":

@@ -13,12 +13,12 @@ from nextword.cli.options import Debug, Json
 def list_slot(
     slot: Annotated[
         str | None,
-        typer.Argument(metavar="[SLOT|MODEL]", help="A slot, a model (its settings), or modifications."),
+        typer.Argument(metavar="SLOT|MODEL", help="A slot, a model (its settings), or modifications."),
     ] = None,
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """List the slots of the catalog, the names in one, or the settings of a model."""
+    """List slots, the names in one, or the settings of a model."""
     from nextword.api import list as listed
 
     rows = listed.slots() if slot is None else listed.names(slot)

@@ -12,7 +12,7 @@ from nextword.cli.options import Debug, Json, RunName
 
 def lm_eval(
     run: RunName,
-    tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="Tasks of lm-eval, by their names.")],
+    tasks: Annotated[list[str], typer.Argument(metavar="TASK", help="Tasks of lm-eval, by their names.")],
     include: Annotated[
         str | None, typer.Option(metavar="DIR", help="A folder with tasks of your own (YAML files).")
     ] = None,
@@ -25,7 +25,10 @@ def lm_eval(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Measure a run with tasks of lm-evaluation-harness, which must be installed."""
+    """Measure a run with tasks of lm-evaluation-harness.
+
+    The package lm-eval must be installed.
+    """
     from nextword.api import lm_eval as measuring
 
     found = measuring.evaluate(run, tasks, include=include, limit=limit, fewshot=fewshot)

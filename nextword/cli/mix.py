@@ -11,7 +11,7 @@ from nextword.cli.options import Debug, Json, Overwrite, RunOut, Sets
 
 
 def mix(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN [RUN...]", help="Runs with the same tokenizer.")],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="Runs with the same tokenizer.")],
     tune: Annotated[str, typer.Option(metavar="DATA", help="Held-out text to tune the weights on.")],
     out: RunOut = None,
     cache: Annotated[
@@ -28,7 +28,7 @@ def mix(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Interpolate runs that share a tokenizer, and memories; EM tunes the weights."""
+    """Interpolate runs that share a tokenizer, and memories. EM tunes the weights."""
     from nextword.api import mix as mixing
     from nextword.core.config import parse_sets
 

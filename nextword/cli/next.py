@@ -35,7 +35,7 @@ def next_(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Show what comes next after a text: whole words with their probabilities."""
+    """Show which words come next, with their probabilities."""
     from nextword.api import next as asking
 
     found = asking.answer(run, text, top, tokens, why, against)

@@ -113,7 +113,7 @@ RunName = Annotated[
         metavar="RUN", help="A run: a folder, a name under runs/, or 'latest'.", autocompletion=complete_run
     ),
 ]
-TextFile = Annotated[str, typer.Argument(metavar="[FILE|-]", help="A text file; - reads standard input.")]
+TextFile = Annotated[str, typer.Argument(metavar="FILE|-", help="A text file; - reads standard input.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Debug = Annotated[
     bool, typer.Option("--debug", help="Show the traceback of an error.", callback=_set_debug, is_eager=True)

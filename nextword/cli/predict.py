@@ -15,7 +15,7 @@ def predict(
     file: Annotated[
         str,
         typer.Argument(
-            metavar="[FILE|-]", help="One input per line, a table, or a CoNLL file; - reads standard input."
+            metavar="FILE|-", help="One input per line, a table, or a CoNLL file; - reads standard input."
         ),
     ] = "-",
     format: Annotated[  # noqa: A002
@@ -65,7 +65,7 @@ def predict(
         bool, typer.Option("--json", help="Print one JSON object per input: --format jsonl.")
     ] = False,
 ) -> None:
-    """Predict with a run: a tag for every word, a label or a translation for every line, by its task."""
+    """Tag, classify or translate every line, by the run's task."""
     from nextword.api import predict as predicting
     from nextword.api.beside import Beside
     from nextword.core.errors import ConfigError

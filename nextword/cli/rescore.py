@@ -23,7 +23,10 @@ def rescore(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Reorder n-best lists (Kaldi, JSONL or TSV: id, score, text) by a model's scores."""
+    """Reorder n-best lists by a model's scores.
+
+    Kaldi's format, JSONL or TSV: id, score, text.
+    """
     from nextword.api import rescore as rescoring
 
     done = rescoring.rescored(run, file, weights, tune)

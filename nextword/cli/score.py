@@ -68,7 +68,10 @@ def score(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Score every line of a text, or every target of a table of pairs: log-probability, tokens, unknown."""
+    """Score every line of a text, or every target of pairs.
+
+    A row has the log-probability, the tokens and how many of them are unknown.
+    """
     from nextword.api import score as scoring
 
     options = scoring.ScoreOptions(

@@ -16,7 +16,7 @@ def serve(
     runs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RUN...]",
+            metavar="RUN",
             help="Runs: folders, or names under runs/. Without one, small models of the embedded corpus.",
             autocompletion=complete_run,
             show_default=False,
@@ -36,7 +36,10 @@ def serve(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Serve runs over HTTP: completions that also score, chat, vectors, predictions; SIGTERM ends it."""
+    """Serve runs over HTTP, with a page that shows them.
+
+    Completions that also score, chat, vectors, predictions; SIGTERM ends it.
+    """
     from nextword.api import serve as serving
     from nextword.core.errors import MissingPart
     from nextword.system import kernels

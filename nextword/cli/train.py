@@ -31,7 +31,7 @@ def _with_units(figures: Mapping[str, Any]) -> dict[str, Any]:
 def train(
     data: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[DATA...]", help="Files, folders or corpora (default: sotu)."),
+        typer.Argument(metavar="DATA", help="Files, folders or corpora (default: sotu)."),
     ] = None,
     task: Annotated[
         str | None, typer.Option(help="What to learn: lm, tag, classify or translate (default: lm).")

@@ -1,5 +1,6 @@
 """The interface that people and other programs rely on does not change by accident."""
 
+import pytest
 import typer.main
 
 from nextword.cli.app import app
@@ -95,6 +96,15 @@ def test_help_of_every_command_that_trains_or_opens_a_run_names_parts_of_ones_ow
     shown = capsys.readouterr().out
     assert "--parts FILE" in shown
     assert "parts of your own" in shown
+
+
+@pytest.mark.parametrize("group", [[], ["data"], ["tokenizer"]])
+def test_the_list_of_commands_fits_eighty_columns_uncut(group, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run([*group, "--help"]) == 0
+    listed = capsys.readouterr().out.partition("Commands:")[2]
+    assert listed.strip()
+    assert "..." not in listed
 
 
 def _all(command):

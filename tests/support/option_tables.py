@@ -45,9 +45,15 @@ def _table(command: Any) -> str:
     rows = []
     for each in command.params:
         name, meaning = each.get_help_record(context)
-        shown = each.metavar or name if each.param_type_name == "argument" else name
+        shown = _argument(each) if each.param_type_name == "argument" else name
         rows.append(f"| `{_cell(shown)}` | {_cell(meaning)} |\n")
     return "| option | meaning |\n|---|---|\n" + "".join(rows)
+
+
+def _argument(each: Any) -> str:
+    """An argument as the fixed interface writes it: [DATA...] may be left out or given several times."""
+    name = each.metavar + ("..." if each.nargs != 1 else "")
+    return name if each.required else f"[{name}]"
 
 
 def _cell(text: str) -> str:
