@@ -1,15 +1,17 @@
 """Defaults before and after: what a change of a default costs or gains, with several seeds on four texts.
 
-    python benchmarks/defaults.py [--only head,pattern,ngram,speed] [--seeds 0,1,2] [--steps 400]
+    python benchmarks/defaults.py [--only head,frequencies,pattern,ngram,speed] [--seeds 0,1,2] [--steps 400]
                                   [--seconds 30] [--size 2x64] [--results defaults.jsonl]
 
 ``head``: a Transformer with an output bias whose loss leaves START and UNKNOWN out (before), and without both
-(after). ``pattern``: BPE split by GPT-2's pattern (before) and by Qwen2's (after), the same Transformer;
-``ngram``: the same two under a 5-gram. A cell is a run of its own: bits per byte of a test text, CPU seconds
-of training. Differences are after - before, seed by seed, so negative is better. ``speed``: tokenizing alone.
-With --seconds every cell gets this many CPU seconds, tokenizer included, instead of a number of steps: two
-short trainings of each arm, taken in turns, say how many steps these are. --size is layers x width. Cells
-that are in the results file are not run again.
+(after), as the default begins: with the tokens' frequencies in a coordinate of the embeddings.
+``frequencies``: without bias and mask, random vectors (before) and the default (after). ``pattern``: BPE
+split by GPT-2's pattern (before) and by Qwen2's (after), the same Transformer; ``ngram``: the same two under
+a 5-gram. A cell is a run of its own: bits per byte of a test text, CPU seconds of training. Differences are
+after - before, seed by seed, so negative is better. ``speed``: tokenizing alone. With --seconds every cell
+gets this many CPU seconds, tokenizer included, instead of a number of steps: two short trainings of each arm,
+taken in turns, say how many steps these are. --size is layers x width. Cells that are in the results file are
+not run again.
 """
 
 from __future__ import annotations
@@ -29,10 +31,12 @@ TRAIN, TEST = 1_000_000, 50_000  # bytes
 FIXED = {"model.context": 64, "train.threads": 1}
 SIZE = "2x64"  # layers x width
 OLD_HEAD = {"model.head_bias": True, "model.mask_impossible": True}
-NEW_HEAD = {"model.head_bias": False, "model.mask_impossible": False}
+NO_BIAS = {"model.head_bias": False, "model.mask_impossible": False, "model.frequencies": False}
+NEW_HEAD = NO_BIAS | {"model.frequencies": True}
 GPT2, QWEN2 = {"text.pattern": "gpt2"}, {"text.pattern": "qwen2"}
 ARMS: dict[str, dict[str, dict[str, Any]]] = {
     "head": {"before": OLD_HEAD | QWEN2, "after": NEW_HEAD | QWEN2},
+    "frequencies": {"before": NO_BIAS | QWEN2, "after": NEW_HEAD | QWEN2},
     "pattern": {"before": NEW_HEAD | GPT2, "after": NEW_HEAD | QWEN2},
     "ngram": {"before": GPT2, "after": QWEN2},
 }
@@ -163,7 +167,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", default="head,pattern,ngram,speed")
+    parser.add_argument("--only", default="head,frequencies,pattern,ngram,speed")
     parser.add_argument("--texts", default=",".join(TEXTS))
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--steps", default="400")

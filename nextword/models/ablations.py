@@ -14,7 +14,8 @@ from nextword.models.modifications import SMALL, Modification
 ORIGINAL: dict[str, Any] = SMALL | {
     "position": "sinusoidal", "norm": "layernorm", "norm_place": "post", "norm_eps": 1e-6, "qk_norm": "none",
     "ffn": "relu", "scale": "sqrt", "bias": True, "attention_bias": "no", "embedding_kind": "scaled",
-    "init": "xavier", "dropout": 0.1, "train.smoothing": 0.1, "train.betas": (0.9, 0.98), "train.warmup": 0.1,
+    "frequencies": False, "init": "xavier", "dropout": 0.1, "train.smoothing": 0.1, "train.warmup": 0.1,
+    "train.betas": (0.9, 0.98),
 }  # fmt: skip
 _HEADS = SMALL["heads"] * SMALL["head_size"]
 

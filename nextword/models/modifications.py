@@ -310,6 +310,6 @@ def language_model(modification: Modification, base: Sets | None = None) -> dict
 
     ``base``: what the row changes; by default the vanilla row. A name without a dot is one of the model.
     """
-    values = dict(PARTS | SMALL | {"output_scale": 0.0} if base is None else base)
+    values = dict(PARTS | SMALL | {"output_scale": 0.0, "frequencies": False} if base is None else base)
     values |= dict(modification.sets or {})
     return {name if "." in name else f"model.{name}": value for name, value in values.items()}

@@ -59,7 +59,9 @@ class NeuralTrainSettings(TrainSettings):
     z_loss: float = Field(
         0.0, ge=0, le=100, description="weight of the squared log-normalizer: keeps scores of tokens near 0"
     )
-    unigram: bool = Field(True, description="initialize an output bias with the tokens' frequencies")
+    unigram: bool = Field(
+        True, description="begin with the tokens' frequencies, in the output bias or the embeddings"
+    )
     ema: float = Field(0.0, ge=0, lt=1, description="decay of averaged weights; 0: no averaging")
     average: int = Field(
         0, ge=0, le=100, description="at the end, average this many of the best; 0: the best alone"

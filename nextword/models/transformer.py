@@ -22,6 +22,7 @@ from nextword.blocks.cache import KeysValues, Reading, take_windows
 from nextword.blocks.cost import Cost
 from nextword.blocks.cross import SourceKeys
 from nextword.blocks.embeddings import make_embedding
+from nextword.blocks.frequencies import start_with_frequencies
 from nextword.blocks.heads import make_head
 from nextword.blocks.layout import lay_out
 from nextword.blocks.packed import pack
@@ -54,6 +55,10 @@ class DecoderSettings(PartSettings, NeuralSettings):
         False,
         description="softmax head: leave START and UNKNOWN out in training, as always when a run is used",
     )
+    frequencies: bool = Field(
+        True,
+        description="without a bias: begin with the tokens' frequencies in a coordinate of tied embeddings",
+    )
     output_scale: float = Field(
         1.0, ge=0, description="what features are multiplied by before the head; 0: hidden^-0.5"
     )
@@ -65,7 +70,9 @@ class DecoderSettings(PartSettings, NeuralSettings):
     )
     ahead: int = Field(0, ge=0, le=16, description="tokens that are predicted in training after the next one")
     ahead_weight: float = Field(0.3, ge=0, le=10, description="weight of the loss of each of these")
-    earlier: ClassVar[Mapping[str, Any]] = {"head_bias": True, "mask_impossible": True}
+    earlier: ClassVar[Mapping[str, Any]] = {
+        "head_bias": True, "mask_impossible": True, "frequencies": False,
+    }  # fmt: skip
 
 
 class WindowState(NamedTuple):
@@ -106,6 +113,7 @@ class TransformerNetwork(Network):
         self.context = None if self.endless else shape.context
         self.window, self.keep, self.carries = shape.context, keep_of(settings), settings.carry
         self.marks, self.written = marks, written
+        self.has_frequencies = settings.frequencies
         self.embedding = make_embedding(
             settings.embedding_kind, vocab_size + marks, shape.width, shape.options
         )
@@ -133,6 +141,12 @@ class TransformerNetwork(Network):
     def cost(cls, settings: Any, vocab_size: int) -> Cost | None:
         """Count the weights by formula; None: there is none."""
         return count(settings, vocab_size)
+
+    def prepare(self, counts_V: Tensor) -> None:
+        """Use the counts of the tokens before training: in the head, or without a bias in the embedding."""
+        super().prepare(counts_V)
+        if self.has_frequencies:
+            start_with_frequencies(self, counts_V, self.output_scale)
 
     def ready(self) -> None:
         """Pack matrices, and lay out the others along their longer sides; once."""
