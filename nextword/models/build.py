@@ -33,7 +33,7 @@ ROUND = 8  # an inner width chosen here is a multiple of this
 
 def shape_of(settings: Any) -> Shape:
     """Return the sizes, with a value for everything that was left open."""
-    heads = settings.heads or chosen_heads(settings.hidden)
+    heads = settings.heads or chosen_heads(settings.hidden, settings.fewest_heads)
     head_size = settings.head_size or _head_size(settings.hidden, heads)
     kv_heads = settings.kv_heads or heads
     if heads % kv_heads:
@@ -80,9 +80,12 @@ def keep_of(settings: Any) -> int:
     return min(int(settings.context * settings.overlap), settings.context - 1)
 
 
-def chosen_heads(hidden: int) -> int:
-    """Return about one head for every 64 features, each of the same size, an even one if possible."""
-    wanted = max(1, hidden // HEAD_SIZE)
+def chosen_heads(hidden: int, fewest: int = 1) -> int:
+    """Return about one head for every 64 features, each of the same size, an even one if possible.
+
+    A narrow model has ``fewest`` of them if its width allows.
+    """
+    wanted = max(fewest, hidden // HEAD_SIZE)
     even = [n for n in range(1, wanted + 1) if hidden % (2 * n) == 0]
     return max(even, default=1)
 

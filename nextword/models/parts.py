@@ -51,6 +51,7 @@ class PartSettings(ComposedSettings):
     layers: int = Field(4, ge=1, le=4096, description="number of blocks L")
     hidden: int = Field(128, ge=1, le=2**16, description="width D of every layer")
     heads: int = Field(0, ge=0, le=2**16, description="attention heads N; 0: one for every 64 features")
+    fewest_heads: int = Field(1, ge=1, le=2**16, description="heads of a narrow model, where heads is 0")
     kv_heads: int = Field(
         0, ge=0, le=2**16, description="heads of keys and values, a divisor of heads; 0: as many"
     )

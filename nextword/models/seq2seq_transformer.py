@@ -6,6 +6,7 @@ model; the encoder may be of any kind.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, cast
 
@@ -39,6 +40,7 @@ class TransformerTranslatorSettings(SourceSettings, DecoderSettings):
     reads_source: ClassVar[bool] = True
     layers: int = Field(3, ge=1, le=4096, description="layers L of the decoder")
     hidden: int = Field(256, ge=1, le=2**16, description="width D of every layer")
+    fewest_heads: int = Field(4, ge=1, le=2**16, description="heads of a narrow model, where heads is 0")
     context: int = Field(512, ge=1, le=2**20, description="most tokens of a target, W")
     order: str = Field(
         "AXF", description="parts of the decoder's layers: A mixer, X attention to the source, F feed-forward"
@@ -51,6 +53,7 @@ class TransformerTranslatorSettings(SourceSettings, DecoderSettings):
     mask_impossible: bool = Field(
         True, description="softmax head: leave START and UNKNOWN out in training, as when a run is used"
     )
+    earlier: ClassVar[Mapping[str, Any]] = {**DecoderSettings.earlier, "fewest_heads": 1}
 
 
 class TransformerTranslator(TransformerNetwork):

@@ -148,7 +148,7 @@ class Translation(Task):
         for text in (examples.pairs, examples.valid):
             yield from map(Note, text.remarks if isinstance(text, PairedText) else ())
         known = how.vocabulary or _known(how.known, settings)
-        settings = _with_size(settings, learned, how)
+        settings = _with_size(_shardable(settings), learned, how)
         vocabulary, pairs, held = yield from prepared_pairs(
             learned, measured, cast(PairTextSettings, settings.text), known, data
         )
@@ -383,6 +383,12 @@ def _with_size(settings: RunSettings, pairs: Sequence[Pair], how: Preparation) -
     if how.seconds is not None:
         chosen["text.fit_bytes"] = sizes.learned_bytes(how.seconds)
     return with_open(settings, chosen)
+
+
+def _shardable(settings: RunSettings) -> RunSettings:
+    """Choose AdamW where weights are sharded, as Muon needs whole matrices, unless an optimizer is named."""
+    is_sharded = cast(Any, settings.train).parallel == "fsdp"
+    return with_open(settings, {"train.optimizer": "adamw"}) if is_sharded else settings
 
 
 def _warn_if_swapped(vocabulary: PairVocabulary, pairs: Sequence[Pair], what: str) -> Iterator[Note]:

@@ -66,9 +66,21 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tu
     return {key: (then[key], now[key]) for key in then if key in now and then[key] != now[key]}
 
 
+def _is_asked(key: str, requested: RunSettings) -> bool:
+    """Tell whether a value was given, now or with the first command; any other is a default of this version.
+
+    Family, name and task, which have no group, always are.
+    """
+    return "." not in key or any(f"{name}.".startswith(f"{key}.") for name in requested.named)
+
+
 def resumed_settings(checkpoint: Checkpoint, requested: RunSettings, run: str) -> RunSettings:
-    """Return the settings to resume with: those of the checkpoint, with the allowed changes asked for now."""
-    found = differences(read_order(checkpoint)["settings"], flatten(requested))
+    """Return the settings to resume with: those of the checkpoint, with the allowed changes asked for now.
+
+    A default that has changed since the run was started changes nothing.
+    """
+    every = differences(read_order(checkpoint)["settings"], flatten(requested))
+    found = {key: pair for key, pair in every.items() if _is_asked(key, requested)}
     safe = (*CHANGEABLE, *_check_precision(checkpoint, requested, run))
     refused = [f"{key} was {was} and is {now}" for key, (was, now) in found.items() if key not in safe]
     if refused:

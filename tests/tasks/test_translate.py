@@ -12,6 +12,8 @@ import nextword
 from nextword.cli import main
 from nextword.core.errors import ConfigError
 from nextword.core.events import Note
+from nextword.models.build import shape_of
+from nextword.runs.settings import from_toml, plan
 from nextword.training.order import Order
 
 SMALL = {
@@ -43,6 +45,26 @@ def test_words_change_their_order(model, steps, rate, files):
     assert report.exact_match > 0.8
     assert 1 < report.perplexity < 2
     assert {"bleu", "chrf", "signature", "exact_match", "perplexity"} <= report.to_json().keys()
+
+
+@pytest.mark.parametrize(
+    ("given", "optimizer"),
+    [
+        ({}, "muon"),
+        ({"train__parallel": "fsdp"}, "adamw"),
+        ({"train__parallel": "fsdp", "train__optimizer": "sgd"}, "sgd"),
+    ],
+)
+def test_transformers_learn_by_muon_unless_their_weights_are_sharded(given, optimizer, files):
+    assert train(files, steps=2, **given).settings.train.optimizer == optimizer
+
+
+def test_narrow_transformers_have_four_heads_and_those_of_earlier_runs_one():
+    text = plan("transformer", task="translate", sets={"model.hidden": 96}).to_toml()
+    assert shape_of(from_toml(text, "config.toml").model).heads == 4
+    lines = [line for line in text.split("\n") if not line.startswith("fewest_heads")]
+    assert len(lines) < len(text.split("\n"))
+    assert shape_of(from_toml("\n".join(lines), "config.toml").model).heads == 1
 
 
 def test_predictions_come_in_order_whatever_the_batch(files, capsys):

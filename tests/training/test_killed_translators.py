@@ -7,6 +7,8 @@ from pairs import table
 from small_trainings import TIME, finished, killed_after
 
 from nextword.api.train import Order
+from nextword.core.errors import ConfigError
+from nextword.models.seq2seq import TRANSFORMER
 
 SMALL = {
     "model.hidden": 8, "model.layers": 1, "train.steps": 12, "train.batch": 4, "train.threads": 1,
@@ -40,3 +42,23 @@ def test_a_killed_training_ends_with_the_same_bytes(model, tmp_path):
         killed_after(step, order(**{"train.save_every": step}), tmp_path / "r", resume=number > 0)
     finished(order(), tmp_path / "r", resume=True)
     assert files(tmp_path / "whole") == files(tmp_path / "r")
+
+
+def test_a_training_begun_before_a_default_changed_goes_on_as_it_began(tmp_path, monkeypatch):
+    path = tmp_path / "t.tsv"
+    path.write_text(table(60))
+
+    def order(**sets):
+        return Order((str(path),), task="translate", model="transformer", sets=SMALL | sets, seed=3)
+
+    finished(order(**{"train.optimizer": "adamw"}), tmp_path / "whole")
+    with monkeypatch.context() as before:
+        before.setattr(TRANSFORMER, "defaults", {**TRANSFORMER.defaults, "train.optimizer": "adamw"})
+        killed_after(7, order(**{"train.save_every": 7}), tmp_path / "r")
+    assert TRANSFORMER.defaults["train.optimizer"] == "muon"
+    made, _ = finished(Order(), tmp_path / "r", resume=True)
+    assert made.settings.train.optimizer == "adamw"
+    assert files(tmp_path / "whole") == files(tmp_path / "r")
+    killed_after(7, order(**{"train.save_every": 7}), tmp_path / "r", overwrite=True)
+    with pytest.raises(ConfigError, match=r"train.optimizer was muon and is sgd"):
+        finished(order(**{"train.optimizer": "sgd"}), tmp_path / "r", resume=True)
