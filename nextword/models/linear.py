@@ -292,7 +292,7 @@ def _first_weights(made: Hashes, examples: Examples, size: int, scaling: str) ->
     if scaling == "idf":
         texts_F = np.bincount(made.values, minlength=size)
         squares_F = (1 + np.log((len(examples.texts) + 1) / (texts_F + 1))) ** 2
-        squares_F *= len(made.values) / max(1.0, squares_F @ texts_F)
+        squares_F *= len(made.values) / max(1.0, float(squares_F @ texts_F))
         return counts_FK, np.repeat(squares_F[:, None].astype(np.float32), examples.count, axis=1)
     count(made.values, made.bounds, examples.labels, examples.bounds, counts_FK)
     if examples.several:
