@@ -54,7 +54,7 @@ class LinearSettings(Settings):
     scaling: Literal["auto", "none", "bayes", "idf"] = Field(
         "auto",
         description="bayes: weights begin at and move by naive Bayes ratios; idf: rare features move more; "
-        "auto: bayes or idf, by held-out texts",
+        "auto: by held-out texts",
     )
     dimension: int = Field(
         -1,
@@ -174,7 +174,7 @@ class LinearFamily:
 
     def estimate(self, settings: LinearSettings, size: int, text: Any) -> Cost:
         """Return what fitting texts of this size in bytes takes."""
-        ways = (1 + (settings.max_n < 0)) * (1 + (settings.scaling == "auto"))
+        ways = (1 + (settings.max_n < 0)) * (3 if settings.scaling == "auto" else 1)
         seconds = 1.0 + ways * size * (settings.epochs or 5) / 2e7
         return Cost(size // 6, seconds, 200_000_000 + 40 * size, 64_000_000)
 
@@ -219,7 +219,7 @@ class LinearFamily:
 def _ways(settings: LinearSettings, labels: int) -> list[_Way]:
     """Return what is tried: what the settings leave open."""
     longest = [settings.max_n] if settings.max_n >= 0 else [0, max(settings.min_n, _OF_CHARACTERS)]
-    scalings = [settings.scaling] if settings.scaling != "auto" else ["bayes", "idf"]
+    scalings = [settings.scaling] if settings.scaling != "auto" else ["bayes", "none", "idf"]
     if _dimension(settings, labels):
         scalings = ["none"]
     if settings.word_ngrams == 0:
