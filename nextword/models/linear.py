@@ -4,7 +4,7 @@ fastText's idea (Joulin et al. 2017: "Bag of Tricks for Efficient Text Classific
 for long texts or little data as good as a network. With few labels each feature has a weight for each label,
 the case of vectors of as many dimensions as labels; with many, vectors of `dimension` are averaged. Weights
 may begin at, and move in proportion to, the naive Bayes log-count ratios (Wang & Manning 2012: "Baselines
-and Bigrams").
+and Bigrams"), or begin at 0 and move in proportion to the inverse document frequency (Spärck Jones 1972).
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ _CHUNK = 4096  # texts that are classified at once
 _FEW = 100  # labels up to which each feature has a weight for each
 _MOST = 1 << 26  # numbers of the table of features
 _OF_CHARACTERS = 5  # the longest n-grams of characters that are tried
+_SCALED = {"none": "", "bayes": ", scaled by naive Bayes", "idf": ", scaled by idf"}
 _START = 0.5  # the share of the naive Bayes weights that weights begin with
 _FIRST_BUCKETS, _LAST_BUCKETS = 10, 24  # as powers of two
 Array = npt.NDArray[Any]
@@ -50,8 +51,10 @@ class LinearSettings(Settings):
         le=20,
         description="longest n-grams of characters; 0: none; -1: none or 5, by held-out texts",
     )
-    scaling: Literal["auto", "none", "bayes"] = Field(
-        "auto", description="bayes: weights begin at and move by naive Bayes ratios; auto: by held-out texts"
+    scaling: Literal["auto", "none", "bayes", "idf"] = Field(
+        "auto",
+        description="bayes: weights begin at and move by naive Bayes ratios; idf: rare features move more; "
+        "auto: by held-out texts",
     )
     dimension: int = Field(
         -1,
@@ -99,7 +102,7 @@ class _Way:
     def __str__(self) -> str:
         parts = [f"words up to {self.word_ngrams}"] if self.word_ngrams else []
         parts += [f"characters {self.min_n} to {self.max_n}"] if self.max_n else []
-        return " and ".join(parts) + (", scaled by naive Bayes" if self.scaling == "bayes" else "")
+        return " and ".join(parts) + _SCALED[self.scaling]
 
     @property
     def work(self) -> float:
@@ -171,7 +174,7 @@ class LinearFamily:
 
     def estimate(self, settings: LinearSettings, size: int, text: Any) -> Cost:
         """Return what fitting texts of this size in bytes takes."""
-        ways = (1 + (settings.max_n < 0)) * (1 + (settings.scaling == "auto"))
+        ways = (1 + (settings.max_n < 0)) * (3 if settings.scaling == "auto" else 1)
         seconds = 1.0 + ways * size * (settings.epochs or 5) / 2e7
         return Cost(size // 6, seconds, 200_000_000 + 40 * size, 64_000_000)
 
@@ -203,6 +206,7 @@ class LinearFamily:
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedError(f"{folder.path / _FACTS} is damaged ({error}); train the run again") from error
         is_sound = 0 <= way.max_n <= 20 and 0 <= way.word_ngrams <= 8 and way.min_n >= 1 and width >= 0
+        is_sound = is_sound and way.scaling in _SCALED
         if not is_sound or size < 1 or size & (size - 1):
             raise DamagedError(f"{folder.path / _FACTS} does not describe the arrays; train the run again")
         labels = len(vocabulary.labels)
@@ -215,7 +219,7 @@ class LinearFamily:
 def _ways(settings: LinearSettings, labels: int) -> list[_Way]:
     """Return what is tried: what the settings leave open."""
     longest = [settings.max_n] if settings.max_n >= 0 else [0, max(settings.min_n, _OF_CHARACTERS)]
-    scalings = [settings.scaling] if settings.scaling != "auto" else ["bayes", "none"]
+    scalings = [settings.scaling] if settings.scaling != "auto" else ["bayes", "none", "idf"]
     if _dimension(settings, labels):
         scalings = ["none"]
     if settings.word_ngrams == 0:
@@ -276,13 +280,20 @@ def _size(hashes: Hashes, width: int) -> int:
 def _first_weights(made: Hashes, examples: Examples, size: int, scaling: str) -> tuple[Array, Array]:
     """Return the weights to begin with, and the size of the steps of each.
 
-    w = u r with the log-count ratios r = log p(f | k) - log p(f | not k): a gradient step of u moves w by r².
+    bayes: w = u r with the log-count ratios r = log p(f | k) - log p(f | not k): a gradient step of u moves w
+    by r². idf: likewise w = u s with s = 1 + log (N + 1) / (n + 1) for a feature of n of N texts; s² is 1 in
+    the mean over all features of all texts, so that the rate is that of weights without a scale.
     """
     from nextword.models.linear_kernels import count
 
     counts_FK = np.zeros((size, examples.count), np.float32)
     if scaling == "none":
         return counts_FK, np.zeros((0, 0), np.float32)
+    if scaling == "idf":
+        texts_F = np.bincount(made.values, minlength=size)
+        squares_F = (1 + np.log((len(examples.texts) + 1) / (texts_F + 1))) ** 2
+        squares_F *= len(made.values) / max(1.0, float(squares_F @ texts_F))
+        return counts_FK, np.repeat(squares_F[:, None].astype(np.float32), examples.count, axis=1)
     count(made.values, made.bounds, examples.labels, examples.bounds, counts_FK)
     if examples.several:
         all_F1 = np.bincount(made.values, minlength=size).astype(np.float32)[:, None]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from nextword.data.batches.batch import NOT_COUNTED
 from nextword.data.classes import ClassVocabulary, LabelledTexts
 from nextword.models import calibration
 
+_FEW = 32  # texts that compiled loops are tried on
 Logits = npt.NDArray[Any]
 Fitted = TypeVar("Fitted", bound="Scorer")
 Way = TypeVar("Way", bound="Choice")
@@ -93,6 +94,11 @@ class Examples:
         flat = np.array([at for ids in found for at in ids], np.int64)
         return cls(texts, flat, bounds, len(vocabulary.labels), vocabulary.several)
 
+    def first(self, texts: int) -> Examples:
+        """Return the first of the texts."""
+        kept = self.bounds[: texts + 1]
+        return replace(self, texts=self.texts[:texts], labels=self.labels[: kept[-1]], bounds=kept)
+
     def priors(self) -> npt.NDArray[np.float64]:
         """Return the share of texts of each label, of several labels a little away from 0 and 1."""
         counts_K = np.bincount(self.labels, minlength=self.count)
@@ -111,19 +117,25 @@ def fit_best(
 ) -> Generator[Event, None, tuple[Fitted, Logits | None]]:
     """Fit in every way, choose, and fit to all texts; returns the scores of held-out texts before that.
 
-    A way for which there is no time is left out, but never the first.
+    A way for which there is no time is left out, but never the first. Where time is short a few texts are
+    fitted before anything is timed: the first run after an installation compiles loops, once, for longer
+    than fitting takes.
     """
     vocabulary, measured = data.vocabulary, data.measured
     learned = Examples.of(data.learned, vocabulary=vocabulary)
     if measured is None:
         yield Stage(f"fit: {ways[0]}")
         return fit(learned, ways[0]), None
+    entered = time.monotonic()
+    if math.isfinite(seconds) and len(ways) > 1:
+        yield Stage("compile")
+        fit(learned.first(_FEW), ways[0]).logits(list(measured.texts[:1]))
     began, done, again = time.monotonic(), 0.0, 1.0 if data.was_held_out else 0.0
 
     def has_time(work: float) -> bool:
         """Return whether so much work fits into the time, at the speed so far."""
-        used = time.monotonic() - began
-        return not done or used + used / done * work <= seconds
+        now = time.monotonic()
+        return not done or now - entered + (now - began) / done * work <= seconds
 
     found: list[tuple[float, int, Fitted, Logits]] = []
     for at, way in enumerate(ways):

@@ -8,6 +8,9 @@ from labelled_texts import labelled_texts, several_labels
 
 import nextword
 from nextword.core.errors import ConfigError, DamagedError
+from nextword.models import linear
+from nextword.models.selection import Examples
+from nextword.text.hashing import buckets, features
 
 
 @pytest.fixture(autouse=True)
@@ -30,9 +33,21 @@ def test_weights_and_vectors_learn(dimension, max_n):
     assert train(dimension=dimension, max_n=max_n).evaluate("test.tsv").accuracy > 0.9
 
 
-@pytest.mark.parametrize("scaling", ["none", "bayes"])
+@pytest.mark.parametrize("scaling", ["none", "bayes", "idf"])
 def test_each_scaling_learns(scaling):
     assert train(scaling=scaling, max_n=0).evaluate("test.tsv").accuracy > 0.9
+
+
+def test_rare_features_move_more_by_idf_and_as_much_in_the_mean():
+    texts = ["a b", "a c", "a d", "a"]
+    every = Examples(texts, np.array([0, 1, 0, 1]), np.arange(5), count=2, several=False)
+    made = buckets(features(texts, 1, 2, 0), 1 << 10)
+    first_FK, steps_FK = linear._first_weights(made, every, 1 << 10, "idf")
+    assert not first_FK.any()
+    common, rare = steps_FK[made.values[-1]], steps_FK[np.setdiff1d(made.values, made.values[-1])]
+    ratio = ((1 + np.log(5 / 2)) / (1 + np.log(5 / 5))) ** 2
+    np.testing.assert_allclose(rare / common, ratio, rtol=1e-5)
+    assert steps_FK[made.values].mean() == pytest.approx(1.0)
 
 
 def test_forty_labels_of_few_long_texts_have_weights_of_their_own():

@@ -20,21 +20,34 @@ class Way:
     work: float
 
 
+class Texts(int):
+    """So many sets of texts; 0: the first few, which are not learned from."""
+
+    def first(self, _):
+        return Texts(0)
+
+
 @pytest.fixture
 def clock(monkeypatch):
     found = SimpleNamespace(now=0.0)
     monkeypatch.setattr("nextword.models.selection.time", SimpleNamespace(monotonic=lambda: found.now))
-    monkeypatch.setattr(selection.Examples, "of", lambda *parts, vocabulary: len(parts))
+    monkeypatch.setattr(selection.Examples, "of", lambda *parts, vocabulary: Texts(len(parts)))
     return found
 
 
-def fitted(clock, seconds, was_held_out=True):
-    """Return the work of what was fitted, in order, and the notes; the first way is the best."""
+def fitted(clock, seconds, was_held_out=True, compiling=0.0):
+    """Return the work of what was fitted, in order, and the notes; the first way is the best.
+
+    The first fit of all takes ``compiling`` seconds more.
+    """
     done, texts = [], SimpleNamespace(texts=["a"] * 4, targets=TARGETS)
 
     def fit(parts, way):
-        clock.now += way.work
-        done.append((way.work, parts))
+        nonlocal compiling
+        clock.now += compiling + (way.work if parts else 0.0)
+        compiling = 0.0
+        if parts:
+            done.append((way.work, parts))
         return SimpleNamespace(logits=lambda _: np.eye(2)[TARGETS if way.work == 1 else 1 - TARGETS])
 
     data = SimpleNamespace(
@@ -65,3 +78,20 @@ def test_a_way_without_time_is_left_out_but_never_the_first(clock, seconds, was_
     assert [note for note in notes if "no time" in note] == [
         f"there is no time to try {Way(work)}" for work in sorted(left_out)
     ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(43, [(1, 1), (2, 1), (10, 1), (1, 2)]), (42, [(1, 1), (2, 1), (1, 2)]), (21.5, [(1, 1)])],
+)
+def test_compiling_takes_time_but_does_not_make_fitting_slow(clock, seconds, expected):
+    assert fitted(clock, seconds, compiling=20.0)[0] == expected
+
+
+def test_the_first_texts_keep_their_labels():
+    every = selection.Examples(
+        ["a", "b", "c"], np.array([0, 1, 2, 1]), np.array([0, 2, 3, 4]), count=3, several=True
+    )
+    few = every.first(2)
+    assert (few.texts, few.labels.tolist(), few.bounds.tolist()) == (["a", "b"], [0, 1, 2], [0, 2, 3])
+    assert every.first(9).labels.tolist() == every.labels.tolist()
