@@ -22,7 +22,7 @@ from nextword.core.errors import NextwordError
 from nextword.decode.limits import Written
 from nextword.decode.positions import Alternatives, Found, best_of, reading, score_positions
 from nextword.decode.requests import Request, Row, Scored, Way, choose
-from nextword.decode.sampling import Ints
+from nextword.decode.sampling import Ints, draw_added
 from nextword.models.distributions import as_numpy, without_nan
 
 ROWS = 64  # rows that are stepped together
@@ -86,6 +86,7 @@ class Engine:
         self._advance = reading(model)
         if isinstance(model, Preparable):
             model.ready()
+            draw_added(np.zeros((1, 1), dtype=np.float32), np.zeros(1), [0.0])  # compiled before it is needed
 
     @property
     def running(self) -> int:
@@ -288,9 +289,11 @@ class Engine:
         tops = best_of(logp_RV, [row.request.top for row in rows])
         logp_R = logp_RV[np.arange(len(words_R)), words_R].tolist()
         for row, way, word, logp, top in zip(rows, ways, words_R.tolist(), logp_R, tops, strict=True):
-            row.written.ids.append(word)
+            ids = row.written.ids
+            ids.append(word)
             row.tokens.append(Scored(word, logp, top))
-            row.reason = way.stop(row.written)
+            if way.may_stop(word, len(ids)):
+                row.reason = way.stop(row.written)
         return words_R
 
     def _compute(

@@ -18,7 +18,7 @@ from nextword.core.contracts import END, START, UNKNOWN, Array, Tokenizer
 from nextword.core.errors import ConfigError
 from nextword.decode.peaks import copied
 from nextword.decode.settings import DecodeSettings
-from nextword.models.distributions import as_numpy, normalise
+from nextword.models.distributions import Floats, as_numpy, normalise
 
 SPARE = 10  # tokens that a text may have beyond its ratio to the source: a short source may need them
 
@@ -67,6 +67,10 @@ class Never:
     def __call__(self, logp_BV: Array, rows: Sequence[Written]) -> None:
         """Mask it in every row."""
         logp_BV[:, list(self.ids)] = -np.inf
+
+    def add(self, added_V: Floats) -> None:
+        """Do the same as an addition, to any row."""
+        added_V[list(self.ids)] = -np.inf
 
     def is_idle(self, logp_BV: Array) -> bool:
         """Tell whether the model itself never generates them: a softmax head leaves them out."""
@@ -154,14 +158,21 @@ class Bias:
 
     def __call__(self, logp_BV: Array, rows: Sequence[Written]) -> None:
         """Add it in every row."""
-        V = logp_BV.shape[1]
+        self._check(logp_BV.shape[1])
+        logp_BV[:, list(self.ids)] += like(logp_BV, self.values)
+        if self.normalizes:
+            logp_BV[:] = normalised(logp_BV)
+
+    def add(self, added_V: Floats) -> None:
+        """Do the same as an addition, to any row, which then need not sum to 1."""
+        self._check(len(added_V))
+        added_V[list(self.ids)] += self.values
+
+    def _check(self, V: int) -> None:
         if (index := max(self.ids, default=0)) >= V:
             raise ConfigError(
                 f"'decode.logit_bias' has the id {index}, but there are {V:,} tokens; ids end at {V - 1}"
             )
-        logp_BV[:, list(self.ids)] += like(logp_BV, self.values)
-        if self.normalizes:
-            logp_BV[:] = normalised(logp_BV)
 
 
 @dataclass(frozen=True)
@@ -211,6 +222,15 @@ class Limits:
         peaks_B = logp_BV.max(axis=1) if isinstance(logp_BV, np.ndarray) else as_numpy(logp_BV.amax(1))
         if (stuck := np.flatnonzero(np.isneginf(peaks_B))).size:
             logp_BV[stuck, END] = 0.0
+
+    def added(self, V: int) -> Floats | None:
+        """Return the limits as one addition to log p of any row; None: they depend on the row."""
+        added_V: Floats = np.zeros(V)
+        for part in self.parts:
+            if not isinstance(part, Never | Bias) or getattr(part, "normalizes", False):
+                return None
+            part.add(added_V)
+        return added_V
 
     def applied(self, logp_BV: Array, rows: Sequence[Written]) -> Array:
         """Return what is left of the distributions: a copy, or the tensor itself where nothing changes."""

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from sys import intern
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from nextword.core.contracts import Tokenizer
+from nextword.core.contracts import END, Tokenizer
 from nextword.core.errors import NextwordError
 from nextword.decode.limits import Written, limits_of, stops_of
 from nextword.decode.positions import Alternatives
-from nextword.decode.sampling import Ints, draw, shape, uniforms
+from nextword.decode.sampling import Ints, draw, draw_added, shape, uniforms
 from nextword.decode.settings import DecodeSettings
+from nextword.models.distributions import Floats
 
 AHEAD = 64  # random numbers of a row that are drawn at a time
 
@@ -88,8 +90,21 @@ class Way:
         self.is_plain = tuple(getattr(settings, name) for name in _SHAPE) == _PLAIN
         self.limits = limits_of(settings, tokenizer, normalizes=False)
         self.stop = stops_of(settings, tokenizer)
+        self.most, self.has_texts = settings.max_tokens, bool(settings.stop)
         values = (getattr(settings, name) for name in _SHARED)
-        self.key = repr(tuple(values))  # compared at every token, and a text keeps its hash
+        self.key = intern(repr(tuple(values)))  # compared at every token, and a text keeps its hash
+        self._added: tuple[int, Floats | None] | None = None
+
+    def added(self, V: int) -> Floats | None:
+        """Return what is added to log p before a token is drawn from it; None: more than that is done."""
+        if self._added is None or self._added[0] != V:
+            is_drawn = self.is_plain and not self.is_greedy
+            self._added = V, self.limits.added(V) if is_drawn else None
+        return self._added[1]
+
+    def may_stop(self, word: int, count: int) -> bool:
+        """Tell whether a rule can stop a row here: most tokens are none's concern, and rules take time."""
+        return word == END or count >= self.most or self.has_texts
 
 
 def choose(ways: Sequence[Way], rows: Sequence[Row], logp_RV: npt.NDArray[Any]) -> Ints:
@@ -100,11 +115,19 @@ def choose(ways: Sequence[Way], rows: Sequence[Row], logp_RV: npt.NDArray[Any]) 
     words_R: Ints = np.zeros(len(rows), dtype=np.int64)
     for places in groups.values():
         way = ways[places[0]]
+        if logp_RV.dtype == np.float32 and (added_V := way.added(logp_RV.shape[1])) is not None:
+            logp_GV = np.ascontiguousarray(logp_RV if len(groups) == 1 else logp_RV[places])
+            words_R[places] = draw_added(logp_GV, added_V, _numbers(ways, rows, places))
+            continue
         allowed_GV = logp_RV.copy() if len(groups) == 1 else logp_RV[places]
         way.limits(allowed_GV, [rows[place].written for place in places])
         if way.is_greedy:
             words_R[places] = np.argmax(allowed_GV, axis=-1)
             continue
-        numbers = [rows[place].number(ways[place].seed) for place in places]
-        words_R[places] = draw(allowed_GV if way.is_plain else shape(allowed_GV, way.settings), numbers)
+        shaped_GV = allowed_GV if way.is_plain else shape(allowed_GV, way.settings)
+        words_R[places] = draw(shaped_GV, _numbers(ways, rows, places))
     return words_R
+
+
+def _numbers(ways: Sequence[Way], rows: Sequence[Row], places: Sequence[int]) -> list[float]:
+    return [rows[place].number(ways[place].seed) for place in places]

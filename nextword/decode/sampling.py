@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from nextword.core.contracts import END
 from nextword.models.distributions import Floats, normalise
 
 if TYPE_CHECKING:
@@ -106,6 +107,15 @@ def draw(logp_BV: npt.NDArray[Any], uniform_B: npt.ArrayLike) -> Ints:
     ends_BK = np.cumsum(p_BK, axis=-1, dtype=np.float64) + before_B[:, None]
     words_B: Ints = blocks_B * K + np.minimum((ends_BK <= points_B1).sum(axis=-1), _last(p_BK))
     return words_B
+
+
+def draw_added(logp_RV: npt.NDArray[np.float32], added_V: Floats, uniform_R: npt.ArrayLike) -> Ints:
+    """Draw one token per row after an addition to log p; END where nothing is possible. Compiled `draw`."""
+    from nextword.decode.draw_kernel import draw_rows  # numba is loaded only where it is needed
+
+    words_R: Ints = np.empty(len(logp_RV), dtype=np.int64)
+    draw_rows(logp_RV, added_V.astype(np.float32), np.asarray(uniform_R, dtype=np.float64), words_R, END)
+    return words_R
 
 
 def _last(p_BV: npt.NDArray[Any]) -> Ints:

@@ -101,7 +101,7 @@ export function open(place, state, remember) {
   function makeCard(model, at) {
     const colour = thing(at);
     const about = el("p", { class: "about soft" });
-    const rest = el("p", { class: "rest soft" });
+    const rest = el("p", { class: "rest soft late" }, "computing …"); // seen only where it takes a while
     const trouble = el("p", { class: "problem" });
     const shownBars = bars({
       label: `Next words of ${model.id}`,
@@ -118,12 +118,14 @@ export function open(place, state, remember) {
         element.classList.remove("stale");
         card.draw();
         scale();
+        rest.classList.remove("late");
         put(rest, remainder(answer));
         if (why?.[0] === card.name && panel.hidden) explain(card, why[1]);
         if (card.name === active) announce(card);
       },
       (error) => {
         element.classList.add("stale");
+        if (!card.answer) put(rest);
         trouble.textContent = sentence(error);
       });
     const card = {

@@ -9,6 +9,7 @@ from fastapi.routing import APIRoute
 
 from nextword.api.serve import ServeSettings
 from nextword.server import chat, completions, embeddings, errors, health, metrics, predict, screens, tokens
+from nextword.server.direct import Direct
 from nextword.server.models import Shelf
 from nextword.server.security import Asgi, Guard
 
@@ -24,14 +25,15 @@ def application(shelf: Shelf) -> FastAPI:
     )
     app.state.shelf = shelf
     errors.install(app)
-    routes = {"/openapi.json"}
+    routes: list[APIRoute] = []
     for part in (completions, chat, embeddings, predict, tokens, health, metrics, screens):
         app.include_router(part.router)
-        routes |= {route.path for route in part.router.routes if isinstance(route, APIRoute)}
-    app.state.metrics = metrics.Metrics(frozenset(routes))
+        routes += [route for route in part.router.routes if isinstance(route, APIRoute)]
+    app.state.routes = routes
+    app.state.metrics = metrics.Metrics(frozenset({"/openapi.json", *(route.path for route in routes)}))
     return app
 
 
 def guarded(app: FastAPI, settings: ServeSettings) -> Asgi:
     """Return the application behind the checks of security.py: what the process serves."""
-    return metrics.Counting(Guard(app, settings), app.state.metrics)
+    return metrics.Counting(Guard(Direct(app, app.state.routes), settings), app.state.metrics)

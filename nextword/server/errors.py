@@ -10,6 +10,7 @@ from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException as AnyHTTPException
 
 _log = logging.getLogger("nextword.server")
 _KINDS = {
@@ -78,34 +79,45 @@ def streamed(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
+def invalid(problems: Sequence[Any]) -> JSONResponse:
+    """Answer a request whose parameters are wrong."""
+    message, param = describe(problems)
+    return JSONResponse(error_json(422, message, "invalid_value", param), 422)
+
+
+def refused(error: AnyHTTPException) -> JSONResponse:
+    """Answer a request that a route, or the lack of one, refuses."""
+    status = error.status_code
+    code = getattr(error, "code", {404: "unknown_route", 405: "wrong_method"}.get(status, "refused"))
+    said = str(error.detail) or "the request was refused"
+    if not isinstance(error, ApiError):
+        said = {
+            404: "there is no such route; /openapi.json lists them",
+            405: "another method is needed",
+        }.get(status, said)
+    param = getattr(error, "param", None)
+    return JSONResponse(error_json(status, said, code, param), status, error.headers)
+
+
+def internal() -> JSONResponse:
+    """Answer when something of ours went wrong."""
+    return JSONResponse(error_json(500, INTERNAL, "internal_error"), 500)
+
+
 def install(app: FastAPI) -> None:
     """Answer every error of an application in the one form."""
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        message, param = describe(error.errors())
-        return JSONResponse(error_json(422, message, "invalid_value", param), 422)
+        return invalid(error.errors())
 
-    async def _refused(request: Request, error: Exception) -> JSONResponse:
-        status = getattr(error, "status_code", 500)
-        code = getattr(error, "code", {404: "unknown_route", 405: "wrong_method"}.get(status, "refused"))
-        said = str(getattr(error, "detail", "")) or "the request was refused"
-        if not isinstance(error, ApiError):
-            said = {
-                404: "there is no such route; /openapi.json lists them",
-                405: "another method is needed",
-            }.get(status, said)
-        param = getattr(error, "param", None)
-        headers = getattr(error, "headers", None)
-        return JSONResponse(error_json(status, said, code, param), status, headers)
-
-    from starlette.exceptions import HTTPException as AnyHTTPException
-
-    app.add_exception_handler(AnyHTTPException, _refused)
+    @app.exception_handler(AnyHTTPException)
+    async def _refused(request: Request, error: AnyHTTPException) -> JSONResponse:
+        return refused(error)
 
     @app.exception_handler(Exception)
     async def _internal(request: Request, error: Exception) -> JSONResponse:
-        return JSONResponse(error_json(500, INTERNAL, "internal_error"), 500)
+        return internal()
 
 
 INTERNAL = "an internal error; the server's log says more"

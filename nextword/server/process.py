@@ -81,8 +81,8 @@ class Draining(uvicorn.Server):
         super().__init__(uvicorn.Config(
             guarded(application(shelf), settings),
             http=protocol, ws="none", lifespan="off", access_log=False, log_config=None, log_level="warning",
-            server_header=False, h11_max_incomplete_event_size=_HEADER_BYTES, limit_concurrency=_CONNECTIONS,
-            timeout_keep_alive=75, timeout_graceful_shutdown=5,
+            server_header=False, proxy_headers=False, h11_max_incomplete_event_size=_HEADER_BYTES,
+            limit_concurrency=_CONNECTIONS, timeout_keep_alive=75, timeout_graceful_shutdown=5,
         ))  # fmt: skip
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # bad requests are not news
         self.shelf, self.settings, self.beside = shelf, settings, beside

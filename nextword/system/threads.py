@@ -65,8 +65,11 @@ def using(threads: int) -> Iterator[int]:
     """Run torch with this many threads (0: all allowed ones) within the block; yield their number."""
     import torch
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads or allowed())
+    before, wanted = torch.get_num_threads(), threads or allowed()
+    if wanted == before:
+        yield before
+        return
+    torch.set_num_threads(wanted)
     try:
         yield torch.get_num_threads()
     finally:
@@ -82,6 +85,8 @@ class Others:
 
     def look(self) -> float:
         """Return the processors other programs used since the last look, if that is long enough ago."""
+        if time.monotonic() - self._before[0] < _TELLING:  # asked at every step, and the look takes time
+            return self.used
         wall, busy, own = now = self._now()
         seconds = wall - self._before[0]
         if seconds >= _TELLING:

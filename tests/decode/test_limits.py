@@ -122,6 +122,25 @@ def test_limits_change_tensors_as_they_change_arrays(limit):
     assert np.allclose(np.asarray(tensor), array, atol=1e-5)
 
 
+def test_limits_that_are_an_addition_do_the_same_as_one():
+    limits = limits_of(DecodeSettings(logit_bias={4: 2.0, END: -100.0}), normalizes=False)
+    logp = flat(2)
+    added_V = limits.added(8)
+    expected = logp + added_V
+    limits(logp, [Written(), Written()])
+    np.testing.assert_array_equal(logp, expected)
+    assert np.isneginf(added_V[[START, UNKNOWN]]).all()
+    with pytest.raises(ConfigError, match="logit_bias"):
+        limits.added(3)
+
+
+@pytest.mark.parametrize(
+    "sets", [{"no_repeat": 2}, {"presence_penalty": 1.0}, {"repetition_penalty": 1.2, "logit_bias": {4: 1.0}}]
+)
+def test_limits_that_look_at_the_row_are_no_addition(sets):
+    assert limits_of(DecodeSettings(**sets), normalizes=False).added(8) is None
+
+
 def test_stop_rules_give_their_reason_first_come():
     rule = FirstOf((AtEnd(), MaxTokens(2)))
     assert rule(Written((END,), [])) == ""

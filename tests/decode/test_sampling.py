@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from nextword.core.contracts import END
 from nextword.decode.sampling import (
     draw,
+    draw_added,
     min_p,
     temperature,
     top_k,
@@ -154,3 +156,46 @@ def test_large_vocabularies_are_cut_as_a_full_sort_would(mass, adjust):
     p = np.exp(logp[0][order])
     expected = np.sort(order[np.cumsum(p) - p < mass * p.sum()])
     assert len(set(expected) ^ set(np.flatnonzero(kept(adjust(logp, mass))[0]))) <= 1
+
+
+@pytest.mark.parametrize("V", [1, 2, 127, 128, 129, 2000])
+def test_the_compiled_draw_is_the_plain_one(V):
+    random = np.random.default_rng(V)
+    logp_RV = normalise(random.normal(size=(50, V)) * 3).astype(np.float32)
+    added_V = np.where(random.random(V) < 0.1, -np.inf, random.choice([0.0, 1.5, -3.0], size=V))
+    added_V[0] = 0.0  # at least one token is possible
+    uniform_R = random.random(50)
+    uniform_R[:3] = 0.0, 1 - 2.0**-53, 0.5
+    allowed_RV = logp_RV + added_V.astype(np.float32)
+    words_R = draw_added(logp_RV, added_V, uniform_R)
+    # A number that falls between two tokens to the last digit may be either's.
+    p_RV = np.exp(allowed_RV.astype(np.float64))
+    ends_RV = np.cumsum(p_RV, axis=-1) / p_RV.sum(axis=-1, keepdims=True)
+    rows_R = np.arange(50)
+    assert (p_RV[rows_R, words_R] > 0).all()
+    assert (ends_RV[rows_R, words_R] > uniform_R - 1e-6).all()
+    assert (ends_RV[rows_R, words_R] - p_RV[rows_R, words_R] / p_RV.sum(axis=-1) < uniform_R + 1e-6).all()
+    assert np.mean(words_R == draw(allowed_RV, uniform_R)) >= 0.96
+
+
+def test_the_compiled_draw_of_a_row_does_not_depend_on_the_others():
+    random = np.random.default_rng(0)
+    logp_RV = normalise(random.normal(size=(64, 700)) * 2).astype(np.float32)
+    added_V, uniform_R = np.zeros(700), random.random(64)
+    together = draw_added(logp_RV, added_V, uniform_R)
+    alone = [int(draw_added(logp_RV[r : r + 1], added_V, uniform_R[r : r + 1])[0]) for r in range(64)]
+    assert together.tolist() == alone
+
+
+def test_the_compiled_draw_keeps_its_precision_where_nearly_everything_is_taken_away():
+    logp_RV = normalise(np.zeros((3, 300))).astype(np.float32)
+    added_V = np.full(300, -np.inf)
+    added_V[[7, 8]] = -100.0, -100.0  # e^-100 is 0 in float32
+    assert draw_added(logp_RV, added_V, [0.1, 0.6, 0.9999]).tolist() == [7, 8, 8]
+    added_V[8] = 90.0
+    assert draw_added(logp_RV, added_V, [0.1, 0.6, 0.9999]).tolist() == [8, 8, 8]
+
+
+def test_the_compiled_draw_ends_a_row_without_a_possible_token():
+    logp_RV = normalise(np.zeros((2, 5))).astype(np.float32)
+    assert draw_added(logp_RV, np.full(5, -np.inf), [0.3, 0.6]).tolist() == [END, END]
