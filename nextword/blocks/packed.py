@@ -63,7 +63,7 @@ class Panels:
 
 @cache
 def prefers_panels() -> bool:
-    """Tell whether our own loop is the faster one here: its registers are those of AVX2, half of AVX-512's."""
+    """Tell whether our own loop is the faster one here: it fills the registers of AVX2, half those of AVX-512."""
     from llvmlite import binding
 
     features = binding.get_host_cpu_features()
