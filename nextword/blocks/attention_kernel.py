@@ -6,13 +6,14 @@ tree of a search. Arrays are given by their addresses, since an array takes long
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import carray, njit, types
 from numba.extending import intrinsic
+
+from nextword.blocks.loss_kernels import exp
 
 Array = npt.NDArray[Any]
 _SUMS = {"reassoc", "contract", "nsz"}  # allow a sum to be split over the lanes of a register
@@ -79,11 +80,13 @@ def _look(
                 scores_S[place] = score
                 highest = max(highest, score)
             total = np.float32(0.0)
+            for place in range(count):  # a loop of its own, for several keys at once
+                scores_S[place] = exp(scores_S[place] - highest)
+                total += scores_S[place]
             for k in range(K):
                 sum_K[k] = 0.0
             for place in range(count):
-                weight = math.exp(scores_S[place] - highest)
-                total += weight
+                weight = scores_S[place]
                 value_K = values_UMSK[u, m, seen_S[place]]
                 for k in range(K):
                     sum_K[k] += weight * value_K[k]

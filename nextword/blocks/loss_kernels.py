@@ -51,7 +51,7 @@ _float: Any = intrinsic(_float_of)
 
 
 @njit(cache=True, fastmath={"contract"})
-def _exp(x: Any) -> Any:
+def exp(x: Any) -> Any:
     """Compute e^x to the last bit or two: 2^n times a polynomial of the remainder."""
     low = x if x > _LOWEST else _LOWEST
     n = np.floor(low * _LOG2E + _HALF)
@@ -101,7 +101,7 @@ def _top16(row_V: Array, bias_V: Array) -> Any:
 def _overwrite(row_V: Array, bias_V: Array, top: Any) -> Any:
     total = _ZERO
     for v in range(len(row_V)):
-        e = _exp(row_V[v] + bias_V[v] - top)
+        e = exp(row_V[v] + bias_V[v] - top)
         row_V[v] = e
         total += e
     return total
@@ -111,7 +111,7 @@ def _overwrite(row_V: Array, bias_V: Array, top: Any) -> Any:
 def _overwrite16(row_V: Array, bias_V: Array, top: Any) -> Any:
     total = _ZERO
     for v in range(len(row_V)):
-        e = _exp(_wide(row_V[v]) + bias_V[v] - top)
+        e = exp(_wide(row_V[v]) + bias_V[v] - top)
         row_V[v] = _narrow(e)
         total += e
     return total
@@ -155,7 +155,7 @@ def gradients16(
         top = _top16(row_V, bias_V)
         logit = _wide(row_V[target]) + bias_V[target]
         total = _overwrite16(row_V, bias_V, top)
-        row_V[target] = _narrow(_exp(logit - top) - total)
+        row_V[target] = _narrow(exp(logit - top) - total)
         logp_C[c] = logit - top - np.log(total)
         scale_C[c] = _ONE / total
         _add16(grad_V, row_V, scale_C[c])

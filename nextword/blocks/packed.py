@@ -63,7 +63,7 @@ class Panels:
 
 @cache
 def prefers_panels() -> bool:
-    """Tell whether our own loop is the faster one here: it fills the registers of AVX2, half those of AVX-512."""
+    """Tell whether our own loop is the faster one here: it fills registers of AVX2, half those of AVX-512."""
     from llvmlite import binding
 
     features = binding.get_host_cpu_features()
@@ -100,6 +100,20 @@ class PackedHead(SoftmaxHead):
         if self.product is None or torch.is_grad_enabled():
             return super().logits(features_ND)
         return self.product(features_ND)
+
+    def log_probs(self, features_BD: Tensor) -> Tensor:
+        """Return log p of every token."""
+        return normalized(self.logits(features_BD))
+
+
+def normalized(logits_NV: Tensor) -> Tensor:
+    """Return log softmax of logits that nobody else uses; one thread computes it in their place."""
+    if torch.is_grad_enabled() or torch.get_num_threads() > 1:
+        return torch.log_softmax(logits_NV, dim=-1)
+    from nextword.blocks.softmax_kernel import normalize
+
+    normalize(logits_NV.numpy())
+    return logits_NV
 
 
 @cache

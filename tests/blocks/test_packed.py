@@ -62,6 +62,22 @@ def test_panels_give_the_plain_product_and_the_same_bits_in_every_batch(rows, in
         assert torch.equal(product(wide), y_NO)
 
 
+def test_compiled_log_softmax_is_the_plain_one_and_keeps_nan():
+    from nextword.blocks.softmax_kernel import normalize
+
+    torch.manual_seed(0)
+    logits_NV = 30 * torch.randn(7, 333)
+    logits_NV[:, 3], logits_NV[2] = -torch.inf, 200.0
+    logits_NV[4, 5] = 1000.0
+    expected_NV = torch.log_softmax(logits_NV, dim=-1)
+    normalize(logits_NV.numpy())
+    assert torch.allclose(logits_NV, expected_NV, atol=1e-5, rtol=1e-6)
+    logits_NV[1, 100] = torch.nan
+    normalize(logits_NV.numpy())
+    assert logits_NV[1].amax().isnan()
+    assert not logits_NV[[0, 2, 3, 4, 5, 6]].isnan().any()
+
+
 @needs_panels
 def test_nan_and_infinity_stay_in_their_rows_of_a_panel():
     linear = nn.Linear(20, 30)
