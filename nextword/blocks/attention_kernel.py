@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import carray, njit, types
+from numba import njit, types
 from numba.extending import intrinsic
+from numba.np import numpy_support
 
 from nextword.blocks.loss_kernels import exp
 
@@ -26,11 +27,13 @@ def _pointer(kind: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
-        return types.CPointer(kind)(types.intp), generate
+        pointer: Any = types.CPointer
+        return pointer(kind)(types.intp), generate
 
     return intrinsic(typed)
 
 
+_array: Any = numpy_support.carray
 _floats, _indices = _pointer(types.float32), _pointer(types.int64)
 
 
@@ -109,12 +112,12 @@ def look(
     """
     B, U, M, S, K, step = shape
     _look(
-        carray(_floats(q), (B, stride)),
-        carray(_floats(keys), (U, M, S, K)),
-        carray(_floats(values), (U, M, S, K)),
-        carray(_indices(sources), (B,)),
-        carray(_indices(counts), (U,)),
-        carray(_floats(bias), (B, step))[:, :columns],
-        carray(_floats(out), (B, heads, K)),
+        _array(_floats(q), (B, stride)),
+        _array(_floats(keys), (U, M, S, K)),
+        _array(_floats(values), (U, M, S, K)),
+        _array(_indices(sources), (B,)),
+        _array(_indices(counts), (U,)),
+        _array(_floats(bias), (B, step))[:, :columns],
+        _array(_floats(out), (B, heads, K)),
         scale,
     )

@@ -18,6 +18,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 Array = npt.NDArray[Any]
+_code: Any = cgutils
 PANEL = 16
 """Columns of a panel."""
 _LANES = 8  # numbers of a register
@@ -39,9 +40,9 @@ def _tile(rows: int) -> Any:
             single, byte, word = ir.FloatType(), ir.IntType(8).as_pointer(), ir.IntType(32)
             vector = ir.VectorType(single, _LANES)
             kind = ir.FunctionType(vector, [vector] * 3)
-            fma = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{_LANES}f32")
+            fma = _code.get_or_insert_function(builder.module, kind, f"llvm.fma.v{_LANES}f32")
             kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-            fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            fetch = _code.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
             how = [ir.Constant(word, number) for number in (0, 2, 1)]  # to be read, second cache, data
             steps = [ir.Constant(depth.type, _LANES * v) for v in range(PANEL // _LANES)]
 
@@ -64,9 +65,9 @@ def _tile(rows: int) -> Any:
             sums = []
             for row in of_rows(begin, stride_begin):
                 for step in steps:
-                    sums.append(cgutils.alloca_once(builder, vector))
+                    sums.append(_code.alloca_once(builder, vector))
                     builder.store(builder.load(wide(row, step), align=_SIZE), sums[-1])
-            with cgutils.for_range(builder, depth) as loop:
+            with _code.for_range(builder, depth) as loop:
                 later = builder.gep(ahead, [builder.mul(loop.index, pace)])
                 builder.call(fetch, [builder.bitcast(later, byte), *how])
                 at = builder.mul(loop.index, ir.Constant(depth.type, PANEL))
@@ -95,7 +96,7 @@ def _copied(context: Any, source: Any, target: Any, count: Any) -> Any:
         source, target, count = arguments
         pointer = ir.FloatType().as_pointer()
         source, target = builder.inttoptr(source, pointer), builder.inttoptr(target, pointer)
-        cgutils.memcpy(builder, target, source, count)
+        _code.memcpy(builder, target, source, count)
         return context.get_dummy_value()
 
     return types.void(*[types.intp] * 3), generate
