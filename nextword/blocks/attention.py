@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -173,11 +172,18 @@ class Heads(nn.Module):
         from nextword.blocks.attention_kernel import look
 
         q_BNK = q_BN1K[:, :, 0]
-        mixed_BNK = torch.empty(q_BNK.shape)
-        bias_BS = mixed_BNK[:, 0, :0] if bias_BS is None else bias_BS
+        B, N, K = q_BNK.shape
+        if q_BNK.stride()[1:] != (K, 1):
+            q_BNK = q_BNK.contiguous()
+        values_UMSK, counts_U = values_UMSK.contiguous(), counts_U.to(torch.int64)
+        mixed_BNK = q_BNK.new_empty(B, N, K)
+        bias, columns, step = mixed_BNK, 0, 0
+        if bias_BS is not None:
+            bias, columns, step = bias_BS, bias_BS.shape[1], bias_BS.stride(0)
         look(
-            q_BNK.numpy(), keys_UMSK.numpy(), values_UMSK.numpy(), sources_B.numpy(), counts_U.numpy(),
-            bias_BS.numpy(), mixed_BNK.numpy(), np.float32(self.scale),
+            q_BNK.data_ptr(), q_BNK.stride(0), keys_UMSK.data_ptr(), values_UMSK.data_ptr(),
+            sources_B.data_ptr(), counts_U.data_ptr(), bias.data_ptr(), columns,
+            (B, *keys_UMSK.shape, step), N, mixed_BNK.data_ptr(), self.scale,
         )  # fmt: skip
         y_B1D: Tensor = self.out(mixed_BNK.flatten(1)[:, None])
         return y_B1D

@@ -1,25 +1,44 @@
 """Attention of one new token in each row, compiled: while texts are written, products are many and small.
 
 One loop goes over the keys that each row sees: those of its window, of its source, or its own nodes in the
-tree of a search.
+tree of a search. Arrays are given by their addresses, since an array takes longer to hand over than a number.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic
+from numba.np import numpy_support
+
+from nextword.blocks.exponential import SUMS, exp
 
 Array = npt.NDArray[Any]
-_SUMS = {"reassoc", "contract", "nsz"}  # allow a sum to be split over the lanes of a register
 
 
-@njit(cache=True, fastmath=_SUMS, nogil=True)
-def look(
-    q_BNK: Array,
+def _pointer(kind: Any) -> Any:
+    """Return code that makes an address a pointer to numbers of this kind."""
+
+    def typed(context: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+        pointer: Any = types.CPointer
+        return pointer(kind)(types.intp), generate
+
+    return intrinsic(typed)
+
+
+_array: Any = numpy_support.carray
+_floats, _indices = _pointer(types.float32), _pointer(types.int64)
+
+
+@njit(cache=True, fastmath=SUMS, nogil=True)
+def _look(
+    q_BX: Array,
     keys_UMSK: Array,
     values_UMSK: Array,
     sources_B: Array,
@@ -33,7 +52,7 @@ def look(
     ``sources_B``: whose keys a row sees. It sees the first ``counts_U`` of them or, where ``bias_BS`` has
     columns, those at which it is 0.
     """
-    B, N, K = q_BNK.shape
+    B, N, K = out_BNK.shape
     each = N // keys_UMSK.shape[1]
     seen_S = np.empty(keys_UMSK.shape[2], np.int64)
     scores_S = np.empty(keys_UMSK.shape[2], np.float32)
@@ -53,7 +72,7 @@ def look(
         for n in range(N):
             m = n // each
             for k in range(K):
-                q_K[k] = q_BNK[b, n, k] * scale
+                q_K[k] = q_BX[b, n * K + k] * scale
             highest = np.float32(-np.inf)
             for place in range(count):
                 key_K = keys_UMSK[u, m, seen_S[place]]
@@ -63,13 +82,41 @@ def look(
                 scores_S[place] = score
                 highest = max(highest, score)
             total = np.float32(0.0)
+            for place in range(count):  # a loop of its own, for several keys at once
+                scores_S[place] = exp(scores_S[place] - highest)
+                total += scores_S[place]
             for k in range(K):
                 sum_K[k] = 0.0
             for place in range(count):
-                weight = math.exp(scores_S[place] - highest)
-                total += weight
+                weight = scores_S[place]
                 value_K = values_UMSK[u, m, seen_S[place]]
                 for k in range(K):
                     sum_K[k] += weight * value_K[k]
             for k in range(K):
                 out_BNK[b, n, k] = sum_K[k] / total
+
+
+@njit(
+    "void(intp, intp, intp, intp, intp, intp, intp, intp, UniTuple(intp, 6), intp, intp, float32)",
+    cache=True, nogil=True,
+)  # fmt: skip
+def look(
+    q: int, stride: int, keys: int, values: int, sources: int, counts: int, bias: int, columns: int,
+    shape: Any, heads: int, out: int, scale: Any,
+) -> None:  # fmt: skip
+    """Compute softmax(s q Kᵀ) V of each row; ``stride``: numbers from one row's query to the next.
+
+    ``shape``: rows B, sources U, heads of keys M, slots S, numbers of a head K, and the columns of ``bias``
+    from one row to the next.
+    """
+    B, U, M, S, K, step = shape
+    _look(
+        _array(_floats(q), (B, stride)),
+        _array(_floats(keys), (U, M, S, K)),
+        _array(_floats(values), (U, M, S, K)),
+        _array(_indices(sources), (B,)),
+        _array(_indices(counts), (U,)),
+        _array(_floats(bias), (B, step))[:, :columns],
+        _array(_floats(out), (B, heads, K)),
+        scale,
+    )

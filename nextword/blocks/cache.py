@@ -16,7 +16,7 @@ from torch import Tensor
 
 from nextword.blocks.states import State, take_rows
 
-AHEAD = 64  # free slots of a new buffer, at least
+AHEAD = 16  # free slots of a new buffer, at least: all are set to 0, in every layer
 _AHEAD_OF_ROWS = 4  # and of one made of rows of another: a beam takes rows again at the next step
 
 

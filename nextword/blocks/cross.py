@@ -83,10 +83,8 @@ class CrossAttention(Heads):
             )
         features_BSD, lengths_B, tokens_BS = source
         S, device = features_BSD.shape[1], features_BSD.device
-        if bool((lengths_B < S).any()):  # NaN times 0 would still be NaN
-            real_BS = torch.arange(S, device=device) < lengths_B[:, None]
-            features_BSD = features_BSD.masked_fill(~real_BS[..., None], 0.0)
-        kv_BNSK = self.split(self.from_source(features_BSD)).transpose(1, 2)
+        kv_BSX = self._read(features_BSD, torch.arange(S, device=device) < lengths_B[:, None])
+        kv_BNSK = self.split(kv_BSX).transpose(1, 2)
         keys_BNSK, values_BNSK = kv_BNSK[:, : self.kv_heads], kv_BNSK[:, self.kv_heads :]
         if not torch.is_grad_enabled():  # they are read at every step
             keys_BNSK, values_BNSK = keys_BNSK.contiguous(), values_BNSK.contiguous()
@@ -94,6 +92,19 @@ class CrossAttention(Heads):
         rows_B = torch.arange(batch, device=lengths_B.device)
         tokens_BS = lengths_B.new_zeros(len(lengths_B), 0) if tokens_BS is None else tokens_BS
         return SourceKeys(keys_BNSK, values_BNSK, lengths_B, tokens_BS, rows_B, query_BNK)
+
+    def _read(self, features_BSD: Tensor, real_BS: Tensor) -> Tensor:
+        """Multiply the features of a source; those that are not real are left out, whatever they are."""
+        is_full = bool(real_BS.all())
+        if is_full or torch.is_grad_enabled():
+            if not is_full:  # NaN times 0 would still be NaN
+                features_BSD = features_BSD.masked_fill(~real_BS[..., None], 0.0)
+            whole_BSX: Tensor = self.from_source(features_BSD)
+            return whole_BSX
+        kv_RX = self.from_source(features_BSD[real_BS])
+        kv_BSX: Tensor = kv_RX.new_zeros(*real_BS.shape, kv_RX.shape[1])
+        kv_BSX[real_BS] = kv_RX
+        return kv_BSX
 
     def forward(
         self, x_BTD: Tensor, state: SourceKeys, reading: Reading, skip: int = 0

@@ -1,7 +1,8 @@
-"""Matrices packed for oneDNN, for a network that is only used: products of several rows are faster.
+"""Matrices packed for their products, for a network that is only used: products of several rows are faster.
 
 A library that is given a plain matrix packs it again in every call, which costs as much as the product where
-a batch has few rows. The weights themselves are kept: gradients and single rows use them.
+a batch has few rows. The weights themselves are kept: gradients and single rows use them. Matrices are packed
+for oneDNN or, where one thread computes on a processor that it is slower on, for a loop of our own.
 """
 
 from __future__ import annotations
@@ -19,19 +20,54 @@ _ROWS = 64  # rows that matrices are packed for; others are nearly as fast
 
 
 class PackedMatrix:
-    """``x Wᵀ + b`` of float32 on a processor."""
+    """``x Wᵀ + b`` of float32 on a processor; packed when it is first used."""
 
     def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
-        self.packed = torch.ops.mkldnn._reorder_linear_weight(weight_OI.detach().contiguous(), _ROWS)
-        self.bias_O = bias_O
+        self.weight_OI, self.bias_O = weight_OI.detach(), bias_O
+        self.packed: Tensor | None = None
+        self.panels: Panels | None = None
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return the product over the last axis."""
+        if torch.get_num_threads() == 1 and prefers_panels():
+            self.panels = self.panels or Panels(self.weight_OI, self.bias_O)
+            return self.panels(x)
+        if self.packed is None:
+            self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight_OI.contiguous(), _ROWS)
         y: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias_O, "none", [], "")
         return y
 
     def __deepcopy__(self, memo: Any) -> None:
         """Return nothing: a copy of a network may be trained, and then multiplies by its weights."""
+
+
+class Panels:
+    """The same product by the compiled loop of `product_kernel`: a row has the same bits in every batch."""
+
+    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
+        from nextword.blocks.product_kernel import in_panels, multiply
+
+        self.multiply, (self.width, self.depth) = multiply, weight_OI.shape
+        bias = None if bias_O is None else bias_O.detach().numpy()
+        self.panels, self.bias = in_panels(weight_OI.numpy(), bias)
+        self.places = self.panels.ctypes.data, self.bias.ctypes.data
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return the product over the last axis."""
+        x = x.contiguous()
+        y = x.new_empty(*x.shape[:-1], self.width)
+        rows = x.numel() // self.depth
+        self.multiply(x.data_ptr(), rows, self.depth, *self.places, y.data_ptr(), self.width)
+        return y
+
+
+@cache
+def prefers_panels() -> bool:
+    """Tell whether our own loop is the faster one here: it fills registers of AVX2, half those of AVX-512."""
+    from llvmlite import binding
+
+    features = binding.get_host_cpu_features()
+    return bool(features.get("avx2") and features.get("fma") and not features.get("avx512f"))
 
 
 class PackedLinear(nn.Linear):
@@ -64,6 +100,20 @@ class PackedHead(SoftmaxHead):
         if self.product is None or torch.is_grad_enabled():
             return super().logits(features_ND)
         return self.product(features_ND)
+
+    def log_probs(self, features_BD: Tensor) -> Tensor:
+        """Return log p of every token."""
+        return normalized(self.logits(features_BD))
+
+
+def normalized(logits_NV: Tensor) -> Tensor:
+    """Return log softmax of logits that nobody else uses; one thread computes it in their place."""
+    if torch.is_grad_enabled() or torch.get_num_threads() > 1:
+        return torch.log_softmax(logits_NV, dim=-1)
+    from nextword.blocks.softmax_kernel import normalize
+
+    normalize(logits_NV.numpy())
+    return logits_NV
 
 
 @cache

@@ -126,9 +126,10 @@ def collect(tokens: Iterable[GeneratedToken]) -> list[Generated]:
 def _loop(model: LanguageModel, chooser: Chooser, limits: Limits, state: State) -> Iterator[GeneratedToken]:
     """Repeat distribution, limits, choice and step until every row has stopped."""
     logp_RV = checked(model.next(state))
+    watcher = chooser if isinstance(chooser, Watcher) and chooser.watches else None
     while True:
-        if isinstance(chooser, Watcher) and chooser.watches:
-            chooser.look(_attention(model, state))
+        if watcher is not None:
+            watcher.look(_attention(model, state))
         choice = chooser.choose(logp_RV, limits.applied(logp_RV, chooser.rows))
         yield from choice.tokens
         if not len(choice.ids):
@@ -208,4 +209,4 @@ def _with_text(token: GeneratedToken, streams: dict[int, TextStream]) -> Generat
     text = streams[token.row].push(token.id)
     if token.reason:
         text += streams.pop(token.row).flush()
-    return token._replace(text=text)
+    return GeneratedToken(token.row, token.id, token.logprob, text, token.reason, token.score)

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from nextword.blocks.cells import Cell
 from nextword.blocks.heads import SoftmaxHead
-from nextword.blocks.packed import PackedHead, PackedLinear
+from nextword.blocks.packed import PackedHead, PackedLinear, normalized
 
 _LEAST = 1e-30  # the largest number of a row, at least: a row of zeros has a scale, too
 _ROWS = 256  # rows of logits that are held at once
@@ -134,6 +134,10 @@ class Int8Head(SoftmaxHead):
     def logits(self, features_ND: Tensor) -> Tensor:
         """Return the logits; a forbidden token has -inf."""
         return self.product(features_ND)
+
+    def log_probs(self, features_BD: Tensor) -> Tensor:
+        """Return log p of every token."""
+        return normalized(self.logits(features_BD))
 
     def score(self, features_ND: Tensor, ids_N: Tensor) -> Tensor:
         """Return log p of these tokens, a few rows at a time."""

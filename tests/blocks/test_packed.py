@@ -24,8 +24,11 @@ def network():
 
 
 @needs_packing
+@pytest.mark.parametrize("panels", [True, False])
 @pytest.mark.parametrize("rows", [1, 2, 5, 64, 200])
-def test_packed_products_are_the_plain_ones(rows):
+def test_packed_products_are_the_plain_ones(monkeypatch, rows, panels):
+    if not panels:
+        monkeypatch.setattr(packed, "prefers_panels", lambda: False)
     plain, fast = network(), network()
     pack(fast)
     assert isinstance(fast["parts"][0], PackedLinear)
@@ -37,6 +40,70 @@ def test_packed_products_are_the_plain_ones(rows):
         assert torch.allclose(logp_BV, plain["head"].log_probs(x_BTD[:, 0]), atol=1e-5)
         assert torch.isneginf(logp_BV[:, :2]).all()
     assert fast.state_dict().keys() == plain.state_dict().keys()
+
+
+needs_panels = pytest.mark.skipif(not packed.prefers_panels(), reason="this processor multiplies otherwise")
+
+
+@needs_panels
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(("inputs", "outputs"), [(5, 3), (24, 40), (256, 16), (300, 33), (1000, 64)])
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 6, 7, 11, 64, 200])
+def test_panels_give_the_plain_product_and_the_same_bits_in_every_batch(rows, inputs, outputs, bias):
+    torch.manual_seed(0)
+    linear = nn.Linear(inputs, outputs, bias)
+    x_ND = torch.randn(rows, inputs)
+    with torch.inference_mode():
+        product = packed.Panels(linear.weight.detach(), linear.bias)
+        y_NO = product(x_ND)
+        assert torch.allclose(y_NO, linear(x_ND), atol=1e-5)
+        assert torch.equal(product(x_ND[-1:]), y_NO[-1:])
+        wide = torch.stack([x_ND, x_ND], dim=-1)[..., 0]  # its numbers are not side by side
+        assert torch.equal(product(wide), y_NO)
+
+
+def test_compiled_log_softmax_is_the_plain_one_and_keeps_nan():
+    from nextword.blocks.softmax_kernel import normalize
+
+    torch.manual_seed(0)
+    logits_NV = 30 * torch.randn(7, 333)
+    logits_NV[:, 3], logits_NV[2] = -torch.inf, 200.0
+    logits_NV[4, 5] = 1000.0
+    expected_NV = torch.log_softmax(logits_NV, dim=-1)
+    normalize(logits_NV.numpy())
+    assert torch.allclose(logits_NV, expected_NV, atol=1e-5, rtol=1e-6)
+    logits_NV[1, 100] = torch.nan
+    normalize(logits_NV.numpy())
+    assert logits_NV[1].amax().isnan()
+    assert not logits_NV[[0, 2, 3, 4, 5, 6]].isnan().any()
+
+
+@needs_panels
+def test_nan_and_infinity_stay_in_their_rows_of_a_panel():
+    linear = nn.Linear(20, 30)
+    x_ND = torch.randn(8, 20)
+    x_ND[3, 4], x_ND[5, 6] = torch.nan, torch.inf
+    with torch.inference_mode():
+        y_NO = packed.Panels(linear.weight.detach(), linear.bias)(x_ND)
+    assert y_NO[3].isnan().all()
+    assert y_NO[5].isinf().all()
+    assert y_NO[[0, 1, 2, 4, 6, 7]].isfinite().all()
+
+
+@needs_packing
+@pytest.mark.parametrize("prefers", [True, False])
+def test_one_thread_multiplies_by_panels_and_several_by_onednn(monkeypatch, prefers):
+    monkeypatch.setattr(packed, "prefers_panels", lambda: prefers)
+    product = packed.PackedMatrix(torch.randn(8, 8), None)
+    before = torch.get_num_threads()
+    try:
+        for threads in (2, 1):
+            torch.set_num_threads(threads)
+            with torch.inference_mode():
+                product(torch.randn(3, 8))
+            assert (product.panels is not None) == (prefers and threads == 1)
+    finally:
+        torch.set_num_threads(before)
 
 
 @needs_packing
