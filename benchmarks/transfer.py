@@ -4,6 +4,7 @@ python benchmarks/transfer.py --data FOLDER --bench FOLDER [--rows vanilla,swigl
 [--work FOLDER] [--seconds S] starts from the runs that `nextword compare --rows` has left (`--from`) in five
 applications, then prints the table with rank correlations between applications. One JSON file per run and
 application: what is there is not made again, so that it can be stopped (also by --seconds) and started again.
+Beside the rows stands vanilla with the weights it began with (`untrained`): what pretraining is worth.
 
 Applications: classification of sentiment (SST-2) and tagging (UD EWT), where the run stays as it is and its
 states are the only features; summaries (AESLC), translation (Multi30k) and closed-book questions, where it
@@ -44,6 +45,9 @@ BEGUN = {
     "data.too_long": "cut", "model.encoder_layers": 2,
 }  # fmt: skip
 
+
+UNTRAINED = "untrained"
+SHUFFLES = 10_000  # to tell how far a rank correlation is from 0 by chance
 
 IS_A = re.compile(r" (?:is|was|were|are) (?:a|an|the) ([^.,;()]{3,60}?) (?:[.,;(]|that|which|who)")
 
@@ -124,9 +128,31 @@ def trained(args):
     return {label: made[label] for label in labels}
 
 
+def untrained(args):
+    """Return a run of vanilla that has learned nothing, with the tokenizer of the bench."""
+    folder = args.work / UNTRAINED
+    if not folder.is_dir():
+        (tokenizer,) = (args.bench / "tokenizers").glob("*.json")
+        sets = {"train.steps": 1, "train.rate": 1e-12, "train.threads": 1, "data.hold_out": 0}
+        text = args.data / "wikitext2/train.raw"
+        nextword.train(text, model="narang/vanilla", tokenizer=tokenizer, set=sets, seed=0, out=folder)
+    return folder
+
+
+def most_frequent(files):
+    """Return the share of the most frequent label: of texts, and of words."""
+    labels = [line.rpartition("\t")[2] for line in lines(Path(files["classification"][1]))]
+    columns = [line.split("\t") for line in lines(Path(files["tagging"][1])) if line[:1].isdigit()]
+    tags = [column[3] for column in columns if column[0].isdigit()]
+    return {
+        "classification": max(map(labels.count, set(labels))) / len(labels),
+        "tagging": max(map(tags.count, set(tags))) / len(tags),
+    }
+
+
 def applied(args, label, name, files):
     """Start from a run in an application; return its figures."""
-    source = args.bench / "runs" / label
+    source = untrained(args) if label == UNTRAINED else args.bench / "runs" / label
     if name in ("classification", "tagging"):
         task = "classify" if name == "classification" else "tag"
         sets = FROZEN | {"train.steps": args.frozen_steps}
@@ -141,9 +167,9 @@ def applied(args, label, name, files):
     return {key: value for key, value in numbers.items() if key != "seconds"}
 
 
-def make(args, runs):
+def make(args, runs, files):
     """Make every file that is missing, until the seconds are over."""
-    began, files = time.perf_counter(), prepare(args)
+    began = time.perf_counter()
     args.out.mkdir(parents=True, exist_ok=True)
     for label, name in ((label, name) for label in runs for name in files):
         path = args.out / f"{label}.{name}.json"
@@ -178,16 +204,19 @@ def collect(args, runs):
     return found
 
 
-def table(found):
+def table(found, frequent):
     """Print figures as Markdown, how far seeds are apart, and Spearman's rank correlations of columns."""
     names, shown = list(DECIDES), {f"narang-{each.name}": each.row for each in TABLE}
+    shown[UNTRAINED] = "*Vanilla, not trained*"
     print("| row | " + " | ".join(f"{name} ({DECIDES[name][0].replace('_', ' ')})" for name in names) + " |")
     print("|---|" + "---:|" * len(names))
     for label, figures in found.items():
         row, _, seed = label.partition("-seed")
         title = shown[row] + (f", seed {seed}" if seed else "")
         print(f"| {title} | " + " | ".join(_shown(figures[name]) for name in names) + " |")
-    first = {label: row for label, row in found.items() if "-seed" not in label and None not in row.values()}
+    print("| *the most frequent label* | " + " | ".join(_shown(frequent.get(name)) for name in names) + " |")
+    able = {label: row for label, row in found.items() if None not in row.values()}
+    first = {label: row for label, row in able.items() if "-seed" not in label}
     apart = {label.partition("-seed")[0]: row for label, row in found.items() if "-seed" in label}
     if len(first) < 3:
         return
@@ -200,13 +229,24 @@ def table(found):
     for label, row in apart.items():
         gaps = (abs(row[name] - found[label][name]) for name in names)
         print(f"| *two seeds of {shown[label]} differ by* | " + " | ".join(map(_shown, gaps)) + " |")
-    print(f"\nSpearman's rank correlation over {len(first)} rows:\n\n| | " + " | ".join(names[1:]) + " |")
+    bound = by_chance(len(first))
+    print(
+        f"\nSpearman's rank correlation over {len(first)} rows (unrelated columns stay below {bound:.2f} in "
+        "95 % of cases):\n\n| | " + " | ".join(names[1:]) + " |"
+    )
     print("|---|" + "---:|" * len(names[1:]))
     better = {name: values[name] * (1 if is_more else -1) for name, (_, is_more) in DECIDES.items()}
     above = {(one, other): spearman(better[one], better[other]) for one, other in combinations(names, 2)}
     for name in names[:-1]:
         cells = [f"{above[name, other]:+.2f}" if (name, other) in above else "" for other in names[1:]]
         print(f"| {name} | " + " | ".join(cells) + " |")
+
+
+def by_chance(rows):
+    """Return what the rank correlation of unrelated columns stays below in 95 % of cases, either way."""
+    rng, order = np.random.default_rng(0), np.arange(rows)
+    found = [abs(spearman(order, rng.permutation(rows))) for _ in range(SHUFFLES)]
+    return float(np.quantile(found, 0.95))
 
 
 def _shown(value):
@@ -225,9 +265,9 @@ def main():
     parser.add_argument("--frozen-steps", type=int, default=300, help="of classification and tagging")
     parser.add_argument("--seconds", type=float, default=0.0, help="begin nothing new after so many")
     args = parser.parse_args()
-    runs = trained(args)
-    make(args, runs)
-    table(collect(args, runs))
+    files, runs = prepare(args), {UNTRAINED: {}} | trained(args)
+    make(args, runs, files)
+    table(collect(args, runs), most_frequent(files))
 
 
 if __name__ == "__main__":

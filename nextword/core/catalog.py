@@ -457,6 +457,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "attention": "nextword.experiments.attention:run",
         "alignment": "nextword.experiments.alignment:run",
         "complexity": "nextword.experiments.complexity:run",
+        "three-kinds": "nextword.experiments.three_kinds:run",
         "many-changes": "nextword.experiments.many_changes:run",
         "length": "nextword.experiments.length:run",
     },

@@ -22,7 +22,7 @@ from nextword.runs.settings import plan
 OF_COUNTS = ("sums-to-one", "counts", "smoothing", "sparsity", "stopping")
 OF_LABELS = ("layers", "window-tagger", "bidirectional-tagging")
 OF_PAIRS = ("babble", "forcing", "bottleneck", "attention", "alignment", "complexity")
-OF_TRANSFORMERS = ("many-changes",)
+OF_TRANSFORMERS = ("three-kinds", "many-changes")
 WITH_TEXT = (
     "clipping",
     "vanishing",

@@ -19,20 +19,20 @@ def learning(standing: Standing, by_tokens: bool) -> str:
     rows = [row for row in standing.rows if any(run.curve for run in row.runs)]
     named = {row.preset for row in (*rows[:_NAMED], *rows[-_NAMED:], standing.baseline)}
     faint = [row for row in rows if row.preset not in named]
-    series = [_series(row, 0, by_tokens, True) for row in faint]
-    series += [_series(row, look, by_tokens) for look, row in enumerate(r for r in rows if r.preset in named)]
+    per_second = {row.preset: 0.0 if by_tokens else standing.steps_per_second(row) for row in rows}
+    series = [_series(row, 0, per_second[row.preset], True) for row in faint]
+    shown = [row for row in rows if row.preset in named]
+    series += [_series(row, look, per_second[row.preset]) for look, row in enumerate(shown)]
     axis = Axis("tokens", log=True) if by_tokens else Axis("seconds of the processor, one step after another")
     what = "tokens" if by_tokens else "time"
     return svg.lines(series, f"Loss against {what}", axis, Axis("bits per byte of the text for choices"))
 
 
-def _series(row: RowStanding, look: int, by_tokens: bool, faint: bool = False) -> Series:
-    """Return a row's first seed; seconds are its steps at the speed that was timed beside the baseline."""
+def _series(row: RowStanding, look: int, per_second: float, faint: bool = False) -> Series:
+    """Return a row's first seed, over its steps at this speed in seconds, or over its tokens (0)."""
     run = row.first
-    per_token = run.steps / run.tokens / run.speed if run.tokens and run.speed else 0.0
-    points = tuple(
-        (float(tokens) if by_tokens else tokens * per_token, value) for _, tokens, value in run.curve
-    )
+    per_token = run.steps / run.tokens / per_second if run.tokens and per_second else 1.0
+    points = tuple((tokens * per_token, value) for _, tokens, value in run.curve)
     return Series(row.title, points, look, named=not faint, faint=faint)
 
 

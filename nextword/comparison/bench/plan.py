@@ -3,7 +3,8 @@
 One learning rate for all rows is unfair: what suits one modification ruins another. So every row tries a few
 rates for a short time, each with a whole schedule; where the best is the first or the last, one more beyond
 it. The lowest point of the parabola through the best and its neighbours is the best rate of a short training,
-and longer training needs a lower one, by a power of its length (Bjorck et al. 2025). All of it is recorded.
+and longer training needs a lower one, by a power of its length (Bjorck et al. 2025). The rate beyond is there
+for the parabola alone: it is not chosen itself. All of it is recorded.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ _TIMED = 1.0  # seconds each
 _ROUND = 8  # widths are multiples of this
 _NEAR = 0.05  # parameters that differ by less are called equal
 FOLDER = "plans"
+# How a run is computed is written into its row and shown there, but does not make it another row: a bench is
+# continued on other machines, which have other precisions.
+_RECORDED = ("train.precision", "train.threads", "train.device")
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class Plan:
 def key_of(setup: BenchSetup, preset: str) -> str:
     """Return the hash of what a row depends on: what its preset and the user set, the texts, the budget."""
     entry = setup.entry(preset)
-    values = {key: _value(entry.settings, key) for key in sorted(entry.settings.named)}
+    values = {key: _value(entry.settings, key) for key in sorted(entry.settings.named - set(_RECORDED))}
     named = {key: str(value) for key, value in values.items() if not isinstance(value, Settings)}
     about = [
         preset, dict(presets.find(preset).settings), named, setup.setup.digest,
@@ -264,7 +268,8 @@ def long_rate(losses: dict[str, float | None], share: float) -> float | None:
     """Return the rate for a whole training, from losses after a ``share`` of it; None if all diverged.
 
     ``losses`` are in the order of their rates. Between two rates that are equally good lies a better one, so
-    that rows which differ little get rates that differ little.
+    that rows which differ little get rates that differ little. Without a neighbour on both sides nothing says
+    how far the valley goes on: a flat one would end at the highest rate, so the last of ``RATES`` is taken.
     """
     chosen = best(losses)
     if chosen is None:
@@ -272,7 +277,7 @@ def long_rate(losses: dict[str, float | None], share: float) -> float | None:
     tried = [(math.log(float(rate)), loss) for rate, loss in losses.items()]
     at = next(place for place, (x, _) in enumerate(tried) if x == math.log(chosen))
     around = [(x, y) for x, y in tried[max(0, at - 1) : at + 2] if y is not None]
-    lowest = _vertex(around) if len(around) == 3 else math.log(chosen)
+    lowest = _vertex(around) if len(around) == 3 else math.log(min(RATES[-1], max(RATES[0], chosen)))
     return float(f"{math.exp(lowest) * share**HORIZON:.3g}")
 
 

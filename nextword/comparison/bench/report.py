@@ -50,13 +50,16 @@ def _columns(made: Page, standing: Standing) -> None:
     first = standing.baseline.first
     threads = f"{first.threads} thread{'' if first.threads == 1 else 's'}"
     made.text(
-        "Ops are multiply-adds of matrix products for one token, forward. Step/s are of the processor "
-        f"({threads}, {first.precision}), speed is relative to the baseline. "
+        "Ops are multiply-adds of matrix products for one token, forward. Speed is relative to the baseline, "
+        "timed by turns with it in seconds of the processor; step/s is the baseline's "
+        f"({threads}, {first.precision}) times this speed. "
         "Early and final loss are nats per token of the text for choices, after an eighth of the steps and "
         "at the end; bits per byte are of the new text, which nothing was chosen by. ± is one standard "
         "deviation over seeds.",
         soft=True,
     )
+    if standing.precisions:
+        made.text(standing.precisions, soft=True)
     for title, why in standing.missing:
         made.text(f"{title}: {why}.", soft=True)
     for row in standing.rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -31,7 +32,8 @@ class RowStanding:
     runs: tuple[BenchResult, ...]
     is_baseline: bool = False
     test: Test | None = None  # None: it is the baseline, or nothing can be tested
-    p: float | None = None  # corrected for the number of rows; None: too few seeds
+    p: float | None = None  # corrected for the number of rows; None: no verdict
+    apart: str = ""  # the precision of the baseline, where it is another one
 
     @property
     def first(self) -> BenchResult:
@@ -54,12 +56,19 @@ class RowStanding:
         return self.mean(lambda run: run.bits_per_byte)
 
     @property
+    def precision(self) -> str:
+        """The precision of the runs: fp32, or bf16 + fp32 where seeds differ."""
+        return " + ".join(sorted({run.precision for run in self.runs}))
+
+    @property
     def verdict(self) -> str:
         """The result of the test in a few words."""
         if self.is_baseline:
             return "the baseline"
         if self.test is None:
             return ""
+        if self.apart:
+            return f"no verdict between {self.precision} and {self.apart}"
         if self.p is None:
             return f"no verdict below {SEEDS} seeds"
         if self.p >= LEVEL:
@@ -103,9 +112,26 @@ class Standing:
         return " and ".join(parts) + waiting
 
     @property
+    def precisions(self) -> str:
+        """Which rows were computed in another precision than the baseline; "" if none."""
+        other = [row for row in self.rows if row.apart]
+        if not other:
+            return ""
+        kinds = Counter(row.precision for row in other)
+        parts = " and ".join(f"{count} in {kind}" for kind, count in sorted(kinds.items()))
+        return (
+            f"{self.baseline.title} was computed in {self.baseline.precision}, {parts}: the differences of "
+            "these hold what the precision does, too, and have no verdict."
+        )
+
+    @property
     def is_undecided(self) -> bool:
         """Whether no row has seeds enough for a verdict."""
         return all(row.p is None for row in self.rows)
+
+    def steps_per_second(self, row: RowStanding) -> float:
+        """Return a row's speed on the machine of the baseline: rows may come from several machines."""
+        return self.baseline.first.speed * row.first.relative_speed
 
     def table(self) -> Table:
         """Return the lecture's table for this text."""
@@ -113,7 +139,7 @@ class Standing:
             "row": [row.title for row in self.rows],
             "params": [number(row.first.parameters) for row in self.rows],
             "ops/token": ["-" if (ops := row.first.operations) is None else number(ops) for row in self.rows],
-            "step/s": [f"{row.first.speed:.2f}" for row in self.rows],
+            "step/s": [f"{self.steps_per_second(row):.2f}" for row in self.rows],
             "speed": [f"{row.first.relative_speed:.2f}" for row in self.rows],
             "rate": [f"{row.first.rate:g}" for row in self.rows],
             "early loss": [row.shown(lambda run: run.early) for row in self.rows],
@@ -122,6 +148,8 @@ class Standing:
             "difference": [difference(row) for row in self.rows],
             "seeds": [len(row.runs) for row in self.rows],
         }
+        if self.precisions:
+            columns["precision"] = [row.precision for row in self.rows]
         if any(row.published is not None and row.published.final is not None for row in self.rows):
             columns["published loss"] = [_published(row) for row in self.rows]
         for name, figures in self.probes.items():
@@ -134,6 +162,7 @@ class Standing:
         """Return the table, what is missing, and how it agrees with the published one."""
         few = f" With fewer than {SEEDS} seeds no verdict is given." if self.is_undecided else ""
         lines = [str(self.table()), "", f"Trained: {self.counts}.{few}"]
+        lines += [self.precisions] if self.precisions else []
         lines += [f"{title}: {why}." for title, why in self.missing]
         lines += [row.first.note and f"{row.title}: {row.first.note}." for row in self.rows if row.first.note]
         lines += [str(self.agreement)] if self.agreement else []
@@ -219,9 +248,17 @@ def _tested(rows: Sequence[RowStanding], sizes: Sequence[float]) -> list[RowStan
         return list(rows)
     able = [row for row in rows if row is not base and row.bits is not None]
     tests = {row.preset: against(_blocks(row), _blocks(base), sizes) for row in able}
-    decided = [row.preset for row in able if min(len(row.runs), len(base.runs)) >= SEEDS]
+    apart = {row.preset: base.precision for row in able if row.precision != base.precision}
+    decided = [
+        row.preset
+        for row in able
+        if min(len(row.runs), len(base.runs)) >= SEEDS and row.preset not in apart
+    ]
     values = dict(zip(decided, holm([tests[name].p for name in decided]), strict=True))
-    return [replace(row, test=tests.get(row.preset), p=values.get(row.preset)) for row in rows]
+    return [
+        replace(row, test=tests.get(row.preset), p=values.get(row.preset), apart=apart.get(row.preset, ""))
+        for row in rows
+    ]
 
 
 def _blocks(row: RowStanding) -> list[list[float]]:

@@ -42,6 +42,7 @@ def as_markdown(standing: Standing) -> str:
     lines = [_line(table.columns), _line(["---"] * len(table.columns))]
     lines += [_line([shown(cell) for cell in row]) for row in table.rows]
     notes = [f"{standing.about[0].upper()}{standing.about[1:]}.", f"Trained: {standing.counts}."]
+    notes += [standing.precisions] if standing.precisions else []
     notes += [f"{title}: {why}." for title, why in standing.missing]
     notes += [str(standing.agreement)] if standing.agreement else []
     return "\n".join(lines) + "\n\n" + "\n\n".join(notes) + "\n"

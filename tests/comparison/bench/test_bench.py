@@ -12,6 +12,7 @@ from event_streams import notes_of, until_done
 
 from nextword.comparison.bench import bench as story
 from nextword.comparison.bench.bench import bench
+from nextword.comparison.bench.plan import key_of
 from nextword.comparison.bench.setup import set_up
 from nextword.core.errors import ConfigError
 from nextword.core.events import Measure, Note
@@ -68,6 +69,14 @@ def test_a_run_is_opened_from_anywhere(finished, tmp_path):
         assert saved.load(moved).tokenizer.name == "bpe"
     finally:
         (folder / "hidden").rename(shared)
+
+
+def test_another_machine_continues_with_its_own_precision_but_not_with_another_model(finished):
+    folder, _, _ = finished
+    other = setup_of(folder, sets={"train.precision": "bf16", "train.threads": 2})
+    assert key_of(other, "narang/elu") == key_of(setup_of(folder), "narang/elu")
+    wider = setup_of(folder, sets={"model.inner": 48})
+    assert key_of(wider, "narang/elu") != key_of(setup_of(folder), "narang/elu")
 
 
 def test_a_finished_run_is_not_trained_again_even_without_its_model(finished, monkeypatch):

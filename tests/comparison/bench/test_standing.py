@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import math
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -38,7 +40,7 @@ def run(preset, bits, seed=0, jitter=0.002):
     )  # fmt: skip
 
 
-def standing(names="vanilla,swiglu,elu,gelu,block-sharing,tied-inputs", seeds=3):
+def standing(names="vanilla,swiglu,elu,gelu,block-sharing,tied-inputs", seeds=3, changed=lambda run: run):
     rows = rows_of(names)
     inner = SimpleNamespace(
         block_bytes=np.full(BLOCKS, 1000.0), data=("my.txt",), valid=(), minutes=None, tune=None,
@@ -47,7 +49,7 @@ def standing(names="vanilla,swiglu,elu,gelu,block-sharing,tied-inputs", seeds=3)
     setup = SimpleNamespace(setup=inner, rows=rows, budget=Budget(1000, None, "tokens"), seeds=seeds)
     bits = {"Vanilla": 2.0, "SwiGLU": 1.9, "ELU": 2.1, "GeLU": 2.0003, "Block sharing": 2.3}
     found = [run(row.preset, bits[row.title], seed) for seed in range(seeds) for row in rows.trained]
-    return stand(setup, found)
+    return stand(setup, [changed(each) for each in found])
 
 
 def test_rows_are_tested_against_the_baseline_and_not_against_the_best():
@@ -65,6 +67,23 @@ def test_two_seeds_give_differences_without_a_verdict():
     assert "against Vanilla" not in standing(seeds=2).table().columns
     assert "against Vanilla" in standing().table().columns
     assert found["narang/swiglu"].test.behind == pytest.approx(-0.1, abs=0.01)
+
+
+def test_rows_of_another_precision_are_named_and_have_no_verdict():
+    mixed = standing(changed=lambda run: replace(run, precision="bf16") if "swiglu" in run.model else run)
+    found = {row.preset: row for row in mixed.rows}
+    assert found["narang/swiglu"].verdict == "no verdict between bf16 and fp32"
+    assert found["narang/elu"].verdict.startswith("worse (p")
+    assert "Vanilla was computed in fp32, 1 in bf16" in str(mixed)
+    assert "Vanilla was computed in fp32, 1 in bf16" in as_markdown(mixed)
+    assert "precision" in mixed.table().columns
+    assert "precision" not in standing().table().columns
+
+
+def test_rows_timed_on_another_machine_are_shown_at_the_speed_of_the_baselines():
+    mixed = standing(changed=lambda run: replace(run, speed=50.0) if "swiglu" in run.model else run)
+    swiglu = next(row for row in mixed.rows if row.preset == "narang/swiglu")
+    assert mixed.steps_per_second(swiglu) == pytest.approx(5.0 * 0.5)
 
 
 def test_what_is_not_there_is_said():
@@ -118,6 +137,19 @@ def test_a_rate_at_the_end_or_beside_one_that_diverged_is_taken_as_it_is():
     assert long_rate({"0.01": 2.0, "0.03": 2.5}, 1.0) == pytest.approx(0.01)
     assert long_rate({"0.003": 3.0, "0.01": 2.0, "0.03": None}, 1.0) == pytest.approx(0.01)
     assert long_rate({"0.01": None}, 1.0) is None
+
+
+def test_the_rate_beyond_the_last_is_never_the_one_that_is_chosen():
+    flat = {"0.003": 7.398, "0.01": 6.910, "0.03": 6.872, "0.09": 6.865}
+    assert long_rate(flat, 1.0) == pytest.approx(0.03)
+    low = {"0.001": 2.0, "0.003": 2.1, "0.01": 2.5, "0.03": 3.0}
+    assert long_rate(low, 1.0) == pytest.approx(0.003)
+
+
+def test_no_losses_give_a_rate_outside_those_that_were_tried():
+    for losses in itertools.product([6.8, 6.9, 7.4, None], repeat=4):
+        rate = long_rate(dict(zip(("0.003", "0.01", "0.03", "0.09"), losses, strict=True)), 1.0)
+        assert rate is None or 0.003 <= rate < 0.09
 
 
 def test_the_table_has_the_same_cells_in_every_form():
