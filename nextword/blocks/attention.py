@@ -173,13 +173,15 @@ class Heads(nn.Module):
 
         q_BNK = q_BN1K[:, :, 0]
         B, N, K = q_BNK.shape
-        if q_BNK.stride()[1:] != (K, 1):
+        if q_BNK.stride()[1:] != (K, 1) or q_BNK.stride(0) < N * K:
             q_BNK = q_BNK.contiguous()
-        values_UMSK, counts_U = values_UMSK.contiguous(), counts_U.to(torch.int64)
-        mixed_BNK = q_BNK.new_empty(B, N, K)
+        # addresses say nothing of types and strides, so that everything gets the ones that the loop reads
+        sources_B, counts_U = (each.to(torch.int64).contiguous() for each in (sources_B, counts_U))
+        values_UMSK, mixed_BNK = values_UMSK.float().contiguous(), q_BNK.new_empty(B, N, K)
         bias, columns, step = mixed_BNK, 0, 0
         if bias_BS is not None:
-            bias, columns, step = bias_BS, bias_BS.shape[1], bias_BS.stride(0)
+            bias = bias_BS.float() if bias_BS.stride(1) == 1 else bias_BS.float().contiguous()
+            columns, step = bias.shape[1], bias.stride(0)
         look(
             q_BNK.data_ptr(), q_BNK.stride(0), keys_UMSK.data_ptr(), values_UMSK.data_ptr(),
             sources_B.data_ptr(), counts_U.data_ptr(), bias.data_ptr(), columns,
