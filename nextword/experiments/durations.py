@@ -36,7 +36,7 @@ SECONDS = {
     "attention": 150,
     "alignment": 12,
     "complexity": 15,
-    "three-kinds": 200,
+    "three-kinds": 210,
     "many-changes": 110,
     "length": 240,
 }
