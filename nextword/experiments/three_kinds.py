@@ -77,7 +77,7 @@ MORE = {  # use: the kind that should cost less, and the other
 CLAIMS = (BLIND, *(f"{use}: {claim}" for (_, use), claim in CAN.items()), APART,
           *(claim for _, _, claim in MORE.values()))  # fmt: skip
 LEARNED = 0.1  # nats per letter above the least: less counts as learned
-MARGIN = 0.02  # nats per letter: less is no difference between two kinds
+MARGIN = 0.02  # nats per letter: less does not tell two kinds apart
 ROWS, TESTED = 32, 200
 RATES = (0.005, 0.01)  # the better one counts; chosen by the first seed, on rows of their own
 DISAGREE = (SIDE - 1) * log(2) / SIDE  # nats per letter: letters drawn apart, against one coin for all

@@ -11,8 +11,8 @@ pytestmark = pytest.mark.needs("chromium", "playwright", "torch", "fastapi")
 TEXT = "the cat sat on the zebra ."
 
 
-def strength(token):
-    return float(token.evaluate("each => getComputedStyle(each).getPropertyValue('--much')"))
+def strength(token):  # as it was drawn: one that is drawn anew meanwhile has no computed style any more
+    return float(token.evaluate("each => each.style.getPropertyValue('--much')"))
 
 
 def test_surprising_words_are_stronger(visit):

@@ -4,6 +4,7 @@ import asyncio
 import json
 
 import pytest
+from loops import run
 from served import serving
 
 from nextword.server.app import application
@@ -87,7 +88,7 @@ def test_a_direct_route_answers_as_the_plain_one(apps, path, body):
     async def both():
         return [await answer(app, path, body) for app in apps]
 
-    (status, kind, plain), (direct_status, direct_kind, direct) = asyncio.run(both())
+    (status, kind, plain), (direct_status, direct_kind, direct) = run(both())
     assert (status, kind) == (direct_status, direct_kind)
     assert without_names(plain) == without_names(direct)
 
@@ -109,7 +110,7 @@ def test_an_error_of_ours_is_a_sentence_for_the_client_and_reaches_the_log(apps,
         with pytest.raises(AttributeError):
             await answer(Noting(direct, sent), "/tokenize", {"prompt": "the", "model": "words"})
 
-    asyncio.run(ask())
+    run(ask())
     assert sent[0]["status"] == 500
     assert b"internal_error" in sent[1]["body"]
     assert b"Attribute" not in sent[1]["body"]
@@ -165,4 +166,4 @@ def test_what_is_written_in_one_turn_is_sent_at_once_and_before_the_end():
         await asyncio.sleep(0)
         assert len(wire.calls) == 3
 
-    asyncio.run(talk())
+    run(talk())

@@ -46,7 +46,7 @@ _NEAR = 0.05  # parameters that differ by less are called equal
 FOLDER = "plans"
 # How a run is computed is written into its row and shown there, but does not make it another row: a bench is
 # continued on other machines, which have other precisions.
-_RECORDED = ("train.precision", "train.threads", "train.device")
+_RECORDED = ("train.precision", "train.threads")
 
 
 @dataclass(frozen=True)
