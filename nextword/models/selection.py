@@ -117,9 +117,9 @@ def fit_best(
 ) -> Generator[Event, None, tuple[Fitted, Logits | None]]:
     """Fit in every way, choose, and fit to all texts; returns the scores of held-out texts before that.
 
-    A way for which there is no time is left out, but never the first. Where time is short a few texts are
-    fitted before anything is timed: the first run after an installation compiles loops, once, for longer
-    than fitting takes.
+    A way that does not fit into the time is skipped, but never the first. With a time limit a few texts are
+    fitted before anything is timed: the first run after an installation compiles loops, which takes longer
+    than fitting itself.
     """
     vocabulary, measured = data.vocabulary, data.measured
     learned = Examples.of(data.learned, vocabulary=vocabulary)

@@ -48,6 +48,15 @@ def test_vectors_and_gains_stay_where_there_is_a_bias_or_nothing_to_share(sets):
     assert all(torch.equal(value, dict(new.named_parameters())[name]) for name, value in before.items())
 
 
+def test_many_tokens_that_are_alike_leave_the_gains_finite():
+    many = 162_755  # e^12: log p is -12 for each of them
+    settings = TransformerSettings(layers=1, hidden=8, heads=1, context=4)
+    new = TransformerNetwork(settings, many, False)
+    new.prepare(torch.ones(many, dtype=torch.int64))
+    gains = new.stack.norm.gain_D.tolist()
+    assert 0 < min(gains) <= max(gains) < 100
+
+
 def test_symbols_behind_the_vocabulary_get_the_mean_coordinate():
     new = network(marks=3)
     new.prepare(COUNTS_V)

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.needs("chromium", "playwright", "torch", "fastapi")
 TEXT = "the cat sat on the zebra ."
 
 
-def strength(token):  # as it was drawn: one that is drawn anew meanwhile has no computed style any more
+def strength(token):  # the inline style: a token that was redrawn in between has no computed one
     return float(token.evaluate("each => each.style.getPropertyValue('--much')"))
 
 
