@@ -72,7 +72,8 @@ class LinearSettings(Settings):
         0.0,
         ge=0,
         le=100,
-        description="learning rate, falling linearly to 0; 0: 1 with bayes or vectors, else 8",
+        description="learning rate, falling linearly to 0; 0: 1 with bayes or vectors, 24 with idf of words "
+        "alone, else 8",
     )
 
     @model_validator(mode="after")
@@ -219,7 +220,7 @@ class LinearFamily:
 def _ways(settings: LinearSettings, labels: int) -> list[_Way]:
     """Return what is tried: what the settings leave open."""
     longest = [settings.max_n] if settings.max_n >= 0 else [0, max(settings.min_n, _OF_CHARACTERS)]
-    scalings = [settings.scaling] if settings.scaling != "auto" else ["bayes", "none", "idf"]
+    scalings = [settings.scaling] if settings.scaling != "auto" else ["bayes", "idf", "none"]
     if _dimension(settings, labels):
         scalings = ["none"]
     if settings.word_ngrams == 0:
@@ -266,7 +267,10 @@ def learn(
 
 def _steps(settings: LinearSettings, way: _Way, dimension: int) -> tuple[int, float]:
     """Return the epochs and the rate: weights that begin at 0 have further to go than at naive Bayes."""
-    epochs, rate = (25, 1.0) if dimension else (5, 1.0) if way.scaling == "bayes" else (10, 8.0)
+    if dimension or way.scaling == "bayes":
+        epochs, rate = 25 if dimension else 5, 1.0
+    else:
+        epochs, rate = 10, 24.0 if way.scaling == "idf" and not way.max_n else 8.0
     return settings.epochs or epochs, settings.rate or rate
 
 
@@ -293,7 +297,7 @@ def _first_weights(made: Hashes, examples: Examples, size: int, scaling: str) ->
         texts_F = np.bincount(made.values, minlength=size)
         squares_F = (1 + np.log((len(examples.texts) + 1) / (texts_F + 1))) ** 2
         squares_F *= len(made.values) / max(1.0, float(squares_F @ texts_F))
-        return counts_FK, np.repeat(squares_F[:, None].astype(np.float32), examples.count, axis=1)
+        return counts_FK, squares_F[:, None].astype(np.float32)
     count(made.values, made.bounds, examples.labels, examples.bounds, counts_FK)
     if examples.several:
         all_F1 = np.bincount(made.values, minlength=size).astype(np.float32)[:, None]

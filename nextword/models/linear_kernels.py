@@ -46,11 +46,12 @@ def learn_weights(
 ) -> None:
     """Read the texts in this order; the rate falls linearly from the first to the second.
 
-    ``steps_FK`` scales the steps of the weights; an empty one scales nothing.
+    ``steps_FK`` scales the steps of the weights, with one column those of all labels alike; an empty one
+    scales nothing.
     """
     labels_K = len(bias_K)
     z_K, error_K = np.zeros(labels_K), np.zeros(labels_K)
-    scaled = len(steps_FK) > 0
+    scaled, alike = len(steps_FK) > 0, steps_FK.shape[1] == 1
     for number in range(len(order)):
         text = order[number]
         begin, stop = bounds[text], bounds[text + 1]
@@ -67,7 +68,13 @@ def learn_weights(
         for k in range(labels_K):
             bias_K[k] += 0.1 * rate * error_K[k]
             error_K[k] *= rate * x
-        if scaled:
+        if scaled and alike:
+            for at in range(begin, stop):
+                feature = ids[at]
+                step = steps_FK[feature, 0]
+                for k in range(labels_K):
+                    weights_FK[feature, k] += error_K[k] * step
+        elif scaled:
             for at in range(begin, stop):
                 feature = ids[at]
                 for k in range(labels_K):

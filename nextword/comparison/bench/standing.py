@@ -250,9 +250,7 @@ def _tested(rows: Sequence[RowStanding], sizes: Sequence[float]) -> list[RowStan
     tests = {row.preset: against(_blocks(row), _blocks(base), sizes) for row in able}
     apart = {row.preset: base.precision for row in able if row.precision != base.precision}
     decided = [
-        row.preset
-        for row in able
-        if min(len(row.runs), len(base.runs)) >= SEEDS and row.preset not in apart
+        row.preset for row in able if min(len(row.runs), len(base.runs)) >= SEEDS and row.preset not in apart
     ]
     values = dict(zip(decided, holm([tests[name].p for name in decided]), strict=True))
     return [
