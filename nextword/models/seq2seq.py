@@ -180,8 +180,7 @@ TRANSFORMER = TranslatorFamily(
     TransformerTranslatorSettings,
     TransformerTranslator,
     {
-        "train.rate": 1.4e-3, "train.optimizer": "muon", "model.dropout": 0.1, "model.inner": 512,
-        "model.embedding_kind": "scaled",
+        "train.rate": 1.4e-3, "model.dropout": 0.1, "model.inner": 512, "model.embedding_kind": "scaled",
     },
     _transformer(2e-3),
 )  # fmt: skip

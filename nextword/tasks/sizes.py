@@ -112,7 +112,7 @@ LABELLED = LabelledSizes()
 class TranslatedSizes:
     """Sizes for pairs of texts."""
 
-    steps: int = 5_000  # updates there should be, at least, if batches can be made smaller
+    rows: float = 0.2  # of a batch, for each square root of the pairs that are read in all
     batches: int = 100  # of an epoch, at least
     passes: float = 7.0  # over the pairs: with less time a size is too large
     tokens_per_weight: float = 3.0  # or this many target tokens for each inner weight, where pairs are many
@@ -127,10 +127,13 @@ class TranslatedSizes:
         has_time = tokens >= min(self.passes * epoch, self.tokens_per_weight * float(weights))
         return has_time and weights <= self.weights_per_token * epoch
 
-    def batch(self, pairs: float, length: float = 1.0) -> int:
-        """Choose the rows of a batch, a power of two, from pairs as long as ``length`` rows each."""
-        rows = int(max(self.fewest_rows, pairs) * max(1.0, length))
-        return 1 << (min(self.most_rows, rows).bit_length() - 1)
+    def batch(self, read: float, epoch: int, length: float = 1.0) -> int:
+        """Choose the rows of a batch, a multiple of 8, for pairs as long as ``length`` rows each.
+
+        The more pairs are read, the larger the batches that still learn as much from each pair.
+        """
+        rows = max(self.fewest_rows, min(self.rows * read**0.5, epoch / self.batches))
+        return int(min(self.most_rows, rows * max(1.0, length))) // 8 * 8
 
     def epochs(self, steps: float) -> float:
         """Return the epochs, of this many steps each, that are useful."""

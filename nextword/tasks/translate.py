@@ -148,7 +148,7 @@ class Translation(Task):
         for text in (examples.pairs, examples.valid):
             yield from map(Note, text.remarks if isinstance(text, PairedText) else ())
         known = how.vocabulary or _known(how.known, settings)
-        settings = _with_size(_shardable(settings), learned, how)
+        settings = _with_size(settings, learned, how)
         vocabulary, pairs, held = yield from prepared_pairs(
             learned, measured, cast(PairTextSettings, settings.text), known, data
         )
@@ -172,10 +172,9 @@ class Translation(Task):
     def sized(self, settings: RunSettings, prepared: PreparedPairs, tokens: float) -> Mapping[str, Any]:
         """Return batches small enough for many steps, and large enough for some pairs where they are long."""
         learned = prepared.learned
-        rows = tokens / (learned.tokens / max(1, len(learned))) / sizes.TRANSLATED.steps
-        few = len(learned) / sizes.TRANSLATED.batches
+        read = tokens / (learned.tokens / max(1, len(learned)))
         length = learned.positions / cast(Any, settings.find_family()).row_length
-        return {"train.batch": sizes.TRANSLATED.batch(min(rows, few), length)}
+        return {"train.batch": sizes.TRANSLATED.batch(read, len(learned), length)}
 
     def is_enough(self, settings: RunSettings, tokens: float, epoch: int, weights: int) -> bool:
         """Return whether time and pairs suffice for this many weights."""
@@ -383,12 +382,6 @@ def _with_size(settings: RunSettings, pairs: Sequence[Pair], how: Preparation) -
     if how.seconds is not None:
         chosen["text.fit_bytes"] = sizes.learned_bytes(how.seconds)
     return with_open(settings, chosen)
-
-
-def _shardable(settings: RunSettings) -> RunSettings:
-    """Choose AdamW where weights are sharded, as Muon needs whole matrices, unless an optimizer is named."""
-    is_sharded = cast(Any, settings.train).parallel == "fsdp"
-    return with_open(settings, {"train.optimizer": "adamw"}) if is_sharded else settings
 
 
 def _warn_if_swapped(vocabulary: PairVocabulary, pairs: Sequence[Pair], what: str) -> Iterator[Note]:

@@ -14,6 +14,7 @@ from nextword.core.errors import ConfigError
 from nextword.core.events import Note
 from nextword.models.build import shape_of
 from nextword.runs.settings import from_toml, plan
+from nextword.tasks.sizes import TRANSLATED
 from nextword.training.order import Order
 
 SMALL = {
@@ -48,15 +49,18 @@ def test_words_change_their_order(model, steps, rate, files):
 
 
 @pytest.mark.parametrize(
-    ("given", "optimizer"),
+    ("read", "epoch", "length", "rows"),
     [
-        ({}, "muon"),
-        ({"train__parallel": "fsdp"}, "adamw"),
-        ({"train__parallel": "fsdp", "train__optimizer": "sgd"}, "sgd"),
+        (100, 2_000, 0.5, 16),  # never fewer
+        (57_000, 29_000, 0.5, 40),  # 4 CPU minutes of Multi30k
+        (57_000, 2_500, 0.5, 24),  # an epoch has at least a hundred batches
+        (1_000_000, 29_000, 0.5, 200),
+        (57_000, 29_000, 3.0, 136),  # of long pairs some, too
+        (10**9, 10**8, 0.5, 256),
     ],
 )
-def test_transformers_learn_by_muon_unless_their_weights_are_sharded(given, optimizer, files):
-    assert train(files, steps=2, **given).settings.train.optimizer == optimizer
+def test_batches_grow_with_the_pairs_that_are_read(read, epoch, length, rows):
+    assert TRANSLATED.batch(read, epoch, length) == rows
 
 
 def test_narrow_transformers_have_four_heads_and_those_of_earlier_runs_one():

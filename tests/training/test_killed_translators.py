@@ -51,14 +51,14 @@ def test_a_training_begun_before_a_default_changed_goes_on_as_it_began(tmp_path,
     def order(**sets):
         return Order((str(path),), task="translate", model="transformer", sets=SMALL | sets, seed=3)
 
-    finished(order(**{"train.optimizer": "adamw"}), tmp_path / "whole")
+    finished(order(**{"train.optimizer": "muon"}), tmp_path / "whole")
     with monkeypatch.context() as before:
-        before.setattr(TRANSFORMER, "defaults", {**TRANSFORMER.defaults, "train.optimizer": "adamw"})
+        before.setattr(TRANSFORMER, "defaults", {**TRANSFORMER.defaults, "train.optimizer": "muon"})
         killed_after(7, order(**{"train.save_every": 7}), tmp_path / "r")
-    assert TRANSFORMER.defaults["train.optimizer"] == "muon"
+    assert "train.optimizer" not in TRANSFORMER.defaults
     made, _ = finished(Order(), tmp_path / "r", resume=True)
-    assert made.settings.train.optimizer == "adamw"
+    assert made.settings.train.optimizer == "muon"
     assert files(tmp_path / "whole") == files(tmp_path / "r")
     killed_after(7, order(**{"train.save_every": 7}), tmp_path / "r", overwrite=True)
-    with pytest.raises(ConfigError, match=r"train.optimizer was muon and is sgd"):
+    with pytest.raises(ConfigError, match=r"train.optimizer was adamw and is sgd"):
         finished(order(**{"train.optimizer": "sgd"}), tmp_path / "r", resume=True)
