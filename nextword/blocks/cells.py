@@ -55,16 +55,23 @@ class Cell(nn.Module):
         self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None = None
     ) -> tuple[Tensor, CellState]:
         """Run the forward pass step by step: ``h_TBH`` and the state after each row's last real token."""
-        outputs = []
-        for t, x_BE in enumerate(x_TBE.unbind(0)):
-            after = self(x_BE, state)
-            outputs.append(after[0])
-            if lengths_B is not None:
-                goes_on_B1 = (t < lengths_B)[:, None]
-                parts = zip(after, state, strict=True)
-                after = tuple(torch.where(goes_on_B1, new_BH, old_BH) for new_BH, old_BH in parts)
-            state = after
-        return torch.stack(outputs), state
+        return by_steps(self, x_TBE, state, lengths_B)
+
+
+def by_steps(
+    step: Callable[[Tensor, CellState], CellState], x_TBE: Tensor, state: CellState, lengths_B: Tensor | None
+) -> tuple[Tensor, CellState]:
+    """Read position by position: ``h_TBH`` and the state after each row's last real token."""
+    outputs = []
+    for t, x_BE in enumerate(x_TBE.unbind(0)):
+        after = step(x_BE, state)
+        outputs.append(after[0])
+        if lengths_B is not None:
+            goes_on_B1 = (t < lengths_B)[:, None]
+            parts = zip(after, state, strict=True)
+            after = tuple(torch.where(goes_on_B1, new_BH, old_BH) for new_BH, old_BH in parts)
+        state = after
+    return torch.stack(outputs), state
 
 
 class Activation(NamedTuple):

@@ -82,8 +82,8 @@ class CrossAttention(Heads):
                 "cross-attention looks at a source, but this model reads none; choose a block without it"
             )
         features_BSD, lengths_B, tokens_BS = source
-        S, device = features_BSD.shape[1], features_BSD.device
-        kv_BSX = self._read(features_BSD, torch.arange(S, device=device) < lengths_B[:, None])
+        places_S = torch.arange(features_BSD.shape[1], device=lengths_B.device)
+        kv_BSX = self._read(features_BSD, places_S < lengths_B[:, None])
         kv_BNSK = self.split(kv_BSX).transpose(1, 2)
         keys_BNSK, values_BNSK = kv_BNSK[:, : self.kv_heads], kv_BNSK[:, self.kv_heads :]
         if not torch.is_grad_enabled():  # they are read at every step

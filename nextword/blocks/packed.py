@@ -1,8 +1,9 @@
 """Matrices packed for their products, for a network that is only used: products of several rows are faster.
 
 A library that is given a plain matrix packs it again in every call, which costs as much as the product where
-a batch has few rows. The weights themselves are kept: gradients and single rows use them. Matrices are packed
-for oneDNN or, where one thread computes on a processor that it is slower on, for a loop of our own.
+a batch has few rows. The weights themselves are kept: gradients use them, and single rows with oneDNN.
+Matrices are packed for oneDNN or, where one thread computes on a processor that it is slower on, for a loop
+of our own, which is faster for a single row as well.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ class PackedMatrix:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return the product over the last axis."""
-        if torch.get_num_threads() == 1 and prefers_panels():
+        if uses_panels():
             self.panels = self.panels or Panels(self.weight_OI, self.bias_O)
             return self.panels(x)
+        if x.numel() == x.shape[-1]:
+            return F.linear(x, self.weight_OI, self.bias_O)
         if self.packed is None:
             self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight_OI.contiguous(), _ROWS)
         y: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias_O, "none", [], "")
@@ -60,6 +63,14 @@ class Panels:
         self.multiply(x.data_ptr(), rows, self.depth, *self.places, y.data_ptr(), self.width)
         return y
 
+    def __deepcopy__(self, memo: Any) -> None:
+        """Return nothing: addresses are of these arrays, and a copy of a network may be trained."""
+
+
+def uses_panels() -> bool:
+    """Tell whether products of packed networks are our own loop's at the moment."""
+    return torch.get_num_threads() == 1 and prefers_panels()
+
 
 @cache
 def prefers_panels() -> bool:
@@ -81,7 +92,7 @@ class PackedLinear(nn.Linear):
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
         """Return x Wᵀ + b."""
-        if self.product is None or input.numel() == self.in_features or torch.is_grad_enabled():
+        if self.product is None or torch.is_grad_enabled():
             return F.linear(input, self.weight, self.bias)
         return self.product(input)
 

@@ -12,8 +12,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from nextword.blocks.cells import Cell, CellState, GRUCell, LSTMCell, MinGRUCell, RNNCell, TorchGRUCell
+from nextword.blocks.cells import (
+    Cell,
+    CellState,
+    GRUCell,
+    LSTMCell,
+    MinGRUCell,
+    RNNCell,
+    TorchGRUCell,
+    by_steps,
+)
 from nextword.blocks.dropout import drop_weight
+from nextword.blocks.packed import PackedLinear, Panels, uses_panels
 from nextword.blocks.scan import scan
 from nextword.blocks.through_time import (
     GRUFunction,
@@ -59,10 +69,18 @@ class FastLayer(Cell):
     def read(
         self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None = None
     ) -> tuple[Tensor, CellState]:
-        """Run the forward pass: ``h_TBH`` and the state after each row's last real token."""
-        if len(x_TBE) == 1 and lengths_B is None and not torch.is_grad_enabled():
+        """Run the forward pass: ``h_TBH`` and the state after each row's last real token.
+
+        Where steps multiply by panels, prompts are read by them: other products round each number of rows
+        in another way.
+        """
+        if torch.is_grad_enabled():
+            return self.read_all(x_TBE, state, lengths_B)
+        if len(x_TBE) == 1 and lengths_B is None:
             after = self.step(x_TBE[0], state)
             return after[0][None], after
+        if uses_panels() and any(isinstance(part, PackedLinear) for part in self.children()):
+            return by_steps(self.step, x_TBE, state, lengths_B)
         return self.read_all(x_TBE, state, lengths_B)
 
     def step(self, x_BE: Tensor, state: CellState) -> CellState:
@@ -95,17 +113,25 @@ class LSTM(FastLayer, LSTMCell):
 
     no_bias_G: Tensor
     _packed: tuple[tuple[int, ...], Tensor, Tensor] | None = None
+    _panels: Panels | None = None
 
     def step(self, x_BE: Tensor, state: CellState) -> CellState:
         """Step with one product for x and h together and one sigmoid for all gates: tanh(a) = 2 σ(2a) - 1."""
         if self.training:
             return super().step(x_BE, state)
-        weight_XG, bias_G = self._pack()
         h_BH, c_BH = state
-        gates_BG = torch.addmm(bias_G, torch.cat([x_BE, h_BH], dim=1), weight_XG).sigmoid_()
+        gates_BG = self._product(torch.cat([x_BE, h_BH], dim=1)).sigmoid_()
         i, f, half, o = gates_BG.chunk(4, dim=-1)
         c_BH = torch.addcmul(f * c_BH, i, half, value=2.0).sub_(i)  # f ∘ c + i ∘ (2 half - 1)
         return torch.tanh(c_BH).mul_(o), c_BH
+
+    def _product(self, x_BX: Tensor) -> Tensor:
+        """Multiply by all weights at once, in a packed network by panels of them."""
+        weight_XG, bias_G = self._pack()
+        if not isinstance(self._modules["x_to_gates"], PackedLinear) or not uses_panels():
+            return torch.addmm(bias_G, x_BX, weight_XG)
+        self._panels = self._panels or Panels(weight_XG.T.contiguous(), bias_G)
+        return self._panels(x_BX)
 
     def _pack(self) -> tuple[Tensor, Tensor]:
         """Return all weights in one matrix, made again when they have changed."""
@@ -119,12 +145,12 @@ class LSTM(FastLayer, LSTMCell):
             bias_G = bias.clone()
             weight_XG[:, 2 * H : 3 * H] *= 2.0
             bias_G[2 * H : 3 * H] *= 2.0
-            self._packed = key, weight_XG, bias_G
+            self._packed, self._panels = (key, weight_XG, bias_G), None
         return self._packed[1:]
 
     def train(self, mode: bool = True) -> LSTM:
         """Drop the packed weights: training changes them."""
-        self._packed = None
+        self._packed = self._panels = None
         return super().train(mode)
 
     def read_all(self, x_TBE: Tensor, state: CellState, lengths_B: Tensor | None) -> tuple[Tensor, CellState]:

@@ -69,7 +69,6 @@ class Worker:
         self.rows, self.most = rows, rows + waiting  # texts that are continued together; with those that wait
         self._sharing = _share if sys.modules.get("torch") else _as_it_is  # count models need no torch
         self._taken = 0  # rows and calls that are under way or wait
-        self._streams = 0  # jobs whose tokens the event loop writes as they come
         self._jobs: dict[Request, _Job] = {}
         self._inbox: deque[Callable[[], None]] = deque()
         self._wake = threading.Condition()
@@ -157,7 +156,6 @@ class Worker:
     def _submit(self, requests: Sequence[Request], streams: bool) -> _Job:
         self._take(sum(request.needed for request in requests))
         self._loop = asyncio.get_running_loop()
-        self._streams += streams
         job = _Job(requests, streams, left=len(requests))
         for request in requests:
             self._jobs[request] = job
@@ -176,7 +174,6 @@ class Worker:
 
     def _leave(self, job: _Job) -> None:
         """Let go of a job, finished or not."""
-        self._streams -= job.streams
         for request in job.requests:
             self._taken -= request.needed
             self._jobs.pop(request, None)
@@ -243,7 +240,7 @@ class Worker:
 
     def _step(self, engine: Engine) -> None:
         try:
-            with self._sharing(engine.running, self._streams):
+            with self._sharing(engine.running):
                 progress = engine.step()
         except Exception as error:
             _log.error("a step of a model failed, and so its requests: %s", place_of(error))
@@ -263,12 +260,15 @@ class Worker:
                 self._closed = True
 
 
-def _share(rows: int, streams: int) -> AbstractContextManager[object]:
-    """Share the products of a step between idle processors; streams leave one to the event loop."""
+def _share(rows: int) -> AbstractContextManager[object]:
+    """Share the products of a step between idle processors, but for one: the event loop and clients need it.
+
+    On two processors, products that wait for the other one cost a third of the answers a second.
+    """
     if rows < threads.FEW_ROWS:
         return threads.using(1)
-    return threads.using(max(1, min(threads.free(), threads.allowed() - bool(streams))))
+    return threads.using(max(1, min(threads.free(), threads.allowed() - 1)))
 
 
-def _as_it_is(rows: int, streams: int) -> AbstractContextManager[object]:
+def _as_it_is(rows: int) -> AbstractContextManager[object]:
     return nullcontext()

@@ -13,6 +13,8 @@ from nextword.blocks.attention import Heads
 from nextword.blocks.heads import SoftmaxHead
 from nextword.blocks.packed import PackedHead, PackedLinear, can_pack, pack
 from nextword.blocks.shape import Shape
+from nextword.core import catalog
+from nextword.system import threads
 
 needs_packing = pytest.mark.skipif(not can_pack(), reason="this torch has no packed products")
 
@@ -145,3 +147,48 @@ def test_compiled_attention_is_the_plain_one(shared):
             mask = real_BS[:, None, None]
             expected = heads.leave(heads.weigh(q_BN1K, keys_UNSK[sources_B], values_UNSK[sources_B], mask))
             assert torch.allclose(found, expected, atol=1e-5)
+
+
+@needs_panels
+@pytest.mark.parametrize("cell", ["rnn", "lstm", "gru", "gru-torch"])
+def test_a_packed_recurrent_network_has_the_same_bits_in_every_batch_and_the_plain_digits(cell, one_thread):
+    torch.manual_seed(0)
+    plain = catalog.find("cell", cell)(24, 32).eval()
+    fast = copy.deepcopy(plain)
+    pack(fast)
+    x_TBE, lengths_B = torch.randn(5, 9, 24), torch.tensor([5, 1, 3, 5, 2, 4, 5, 0, 5])
+    state = tuple(torch.randn(9, 32) for _ in range(2 if cell == "lstm" else 1))
+    with torch.inference_mode():
+        h_TBH, after = fast.read(x_TBE, state, lengths_B)
+        expected_TBH, expected = plain.read(x_TBE, state, lengths_B)
+        for row, length in enumerate(lengths_B.tolist()):
+            assert torch.allclose(h_TBH[:length, row], expected_TBH[:length, row], atol=1e-5)
+            one = tuple(part[row : row + 1] for part in state)
+            for x_1E in x_TBE[:length, row : row + 1]:
+                one = fast.step(x_1E, one)
+            for part, of_one, of_plain in zip(after, one, expected, strict=True):
+                assert torch.equal(part[row : row + 1], of_one)
+                assert torch.allclose(part[row], of_plain[row], atol=1e-5)
+
+
+@needs_panels
+def test_a_copy_of_a_packed_layer_follows_its_own_weights(one_thread):
+    layer = catalog.find("cell", "lstm")(8, 8).eval()
+    pack(layer)
+    state = (torch.zeros(3, 8), torch.zeros(3, 8))
+    with torch.inference_mode():
+        before, _ = layer.step(torch.ones(3, 8), state)
+    other = copy.deepcopy(layer)
+    with torch.no_grad():
+        other.x_to_gates.weight.mul_(2.0)
+    with torch.inference_mode():
+        changed, _ = other.step(torch.ones(3, 8), state)
+        again, _ = layer.step(torch.ones(3, 8), state)
+    assert torch.equal(before, again)
+    assert not torch.allclose(before, changed)
+
+
+@pytest.fixture
+def one_thread():
+    with threads.using(1):
+        yield

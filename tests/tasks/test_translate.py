@@ -38,7 +38,7 @@ def train(files, model="transformer", steps=60, out=None, **sets):
     return nextword.train(files, task="translate", model=model, set=given, out=out)
 
 
-@pytest.mark.parametrize(("model", "steps", "rate"), [("gru", 80, 0.02), ("transformer", 250, 0.01)])
+@pytest.mark.parametrize(("model", "steps", "rate"), [("gru", 80, 0.02), ("transformer", 300, 0.005)])
 def test_words_change_their_order(model, steps, rate, files):
     run = train(files, model, steps, train__rate=rate)
     report = run.evaluate("test.tsv")

@@ -28,7 +28,7 @@ from nextword.training.order import Conditions
 _SHARE = 0.08  # of the time, for trials
 _MOST = 8.0  # seconds of trials
 _GUESSED = 4e4  # tokens a second, before any step is timed
-_WRONG = 4  # a batch so many times too large is made smaller
+_WRONG = 2  # a batch so many times too large is made smaller
 _BUSY = 0.25  # of the processors: where other programs use more, a note says so
 _FASTER = 0.95  # more threads are used only if a step then takes less than this share of the time
 
