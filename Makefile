@@ -45,7 +45,7 @@ conformance: .venv/.dev .venv-conformance/.lm-eval
 
 .venv-conformance/.lm-eval:
 	$(PYTHON) -m venv .venv-conformance
-	.venv-conformance/bin/python -m pip install --quiet --disable-pip-version-check 'lm-eval[api]' -e '.[neural,serve]'
+	.venv-conformance/bin/python -m pip install --quiet --disable-pip-version-check 'lm-eval[api]' "$$(grep ^torch== constraints.txt)" -e '.[neural,serve]'
 	touch $@
 
 .venv/bin/python:
