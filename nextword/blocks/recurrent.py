@@ -79,7 +79,7 @@ class FastLayer(Cell):
         if len(x_TBE) == 1 and lengths_B is None:
             after = self.step(x_TBE[0], state)
             return after[0][None], after
-        if uses_panels() and any(isinstance(part, PackedLinear) for part in self.children()):
+        if any(isinstance(part, PackedLinear) for part in self.children()) and uses_panels():
             return by_steps(self.step, x_TBE, state, lengths_B)
         return self.read_all(x_TBE, state, lengths_B)
 
