@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from nextword.blocks.cache import Memory, Reading
 from nextword.blocks.cost import Cost, Load, weights
+from nextword.blocks.dropout import Dropout
 from nextword.blocks.positions import NoPosition
 from nextword.blocks.shape import Shape
 from nextword.core.catalog import find
@@ -39,7 +40,7 @@ class PreNorm(nn.Module):
         super().__init__()
         self.norm = make_norm(shape)
         self.join = find("join", shape.join)(shape.width, shape.width)
-        self.drop = nn.Dropout(shape.dropout) if shape.dropout else None
+        self.drop = Dropout(shape.dropout) if shape.dropout else None
 
     @classmethod
     def cost(cls, shape: Shape, load: Load) -> Cost:

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from nextword.blocks.cache import Memory, Reading
 from nextword.blocks.cost import Cost, Load, linear, weights
+from nextword.blocks.dropout import Dropout
 from nextword.blocks.positions import NoPosition
 from nextword.blocks.roles import Role, Roles
 from nextword.blocks.shape import Shape
@@ -109,7 +110,7 @@ class LightConvolution(nn.Module):
         self.bias_C = nn.Parameter(torch.zeros(width)) if settings.bias else None
         self.pointwise = nn.Linear(width, width, settings.bias) if settings.pointwise else None
         self.out = nn.Linear(width, width, settings.bias)
-        self.drop = nn.Dropout(shape.dropout) if shape.dropout else None
+        self.drop = Dropout(shape.dropout) if shape.dropout else None
         self.make_taps(settings)
 
     def make_taps(self, settings: ConvolutionSettings) -> None:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from nextword.blocks.cache import Memory
 from nextword.blocks.cost import Cost, Load
+from nextword.blocks.dropout import Dropout
 from nextword.blocks.roles import Role, Roles
 
 
@@ -49,7 +50,7 @@ class Transparent(Last):
         super().__init__(layers, readers)
         points = layers + 1
         self.shares_UL = nn.Parameter(torch.empty(points, readers).normal_(std=points**-0.5))
-        self.drop = nn.Dropout(dropout)
+        self.drop = Dropout(dropout)
 
     def forward(self, outputs: Sequence[Tensor], lengths_B: Tensor) -> Memory | list[Memory]:
         """Mix the outputs for every layer of the decoder."""

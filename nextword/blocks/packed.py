@@ -2,8 +2,8 @@
 
 A library that is given a plain matrix packs it again in every call, which costs as much as the product where
 a batch has few rows. The weights themselves are kept: gradients use them, and single rows with oneDNN.
-Matrices are packed for oneDNN or, where one thread computes on a processor that it is slower on, for a loop
-of our own, which is faster for a single row as well.
+Matrices are packed for oneDNN or, where one thread computes on a processor with AVX2 or AVX-512, for a loop
+of our own, which is faster for few rows and for a single one.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ def uses_panels() -> bool:
 
 @cache
 def prefers_panels() -> bool:
-    """Tell whether our own loop is the faster one here: it fills registers of AVX2, half those of AVX-512."""
-    from llvmlite import binding
+    """Tell whether our own loop is the faster one here: it is written for registers of AVX2 and AVX-512."""
+    from llvmlite.binding import get_host_cpu_features
 
-    features = binding.get_host_cpu_features()
-    return bool(features.get("avx2") and features.get("fma") and not features.get("avx512f"))
+    features = get_host_cpu_features()
+    return bool(features.get("avx2") and features.get("fma"))
 
 
 class PackedLinear(nn.Linear):

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from nextword.blocks.cache import Reading
 from nextword.blocks.clusters import ClusterSettings
 from nextword.blocks.cost import Cost, Load
+from nextword.blocks.dropout import Dropout
 from nextword.blocks.embeddings import FactorSettings, make_embedding
 from nextword.blocks.heads import make_head
 from nextword.blocks.shape import Shape
@@ -69,7 +70,7 @@ class EncoderDecoder(nn.Module):
             self.embedding = make_embedding(settings.embedding_kind, vocab_size, target.width, options)
         self.source_position = find("position", settings.encoder.position)(source)
         self.position = find("position", settings.decoder.position)(target)
-        self.drop = nn.Dropout(target.dropout) if target.dropout else nn.Identity()
+        self.drop = Dropout(target.dropout) if target.dropout else nn.Identity()
         self.source_stack: Stack = find("stack", source.stack)(source, self.source_position)
         self.stack: Stack = find("stack", target.stack)(target, self.position)
         readers = len(self.stack.applied())

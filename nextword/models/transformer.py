@@ -21,6 +21,7 @@ from nextword.blocks.ahead import Ahead, further_loss
 from nextword.blocks.cache import KeysValues, Reading, take_windows
 from nextword.blocks.cost import Cost
 from nextword.blocks.cross import SourceKeys
+from nextword.blocks.dropout import Dropout
 from nextword.blocks.embeddings import make_embedding
 from nextword.blocks.frequencies import start_with_frequencies
 from nextword.blocks.heads import make_head
@@ -118,7 +119,7 @@ class TransformerNetwork(Network):
             settings.embedding_kind, vocab_size + marks, shape.width, shape.options
         )
         self.position = find("position", settings.position)(shape)
-        self.drop = nn.Dropout(shape.dropout) if shape.dropout else None
+        self.drop = Dropout(shape.dropout) if shape.dropout else None
         self.stack: Stack = find("stack", shape.stack)(shape, self.position)
         tied = self.embedding if settings.tied else None
         self.head = make_head(
