@@ -5,7 +5,7 @@ import pytest
 
 def test_generate_prints_prompt_and_continuation_and_notes_the_seed(nextword, saved_run):
     done = nextword("generate", saved_run, "--prompt", "the cat", "--max-tokens", 5)
-    assert done.out.startswith("the cat ")
+    assert done.out.startswith("the cat")  # the model may end the line there
     assert "seed: " in done.err
     seed = done.err.split("seed: ")[1].split()[0]
     again = nextword("generate", saved_run, "--prompt", "the cat", "--max-tokens", 5, "--seed", seed)
