@@ -47,9 +47,12 @@ def test_packed_products_are_the_plain_ones(monkeypatch, rows, panels):
 needs_panels = pytest.mark.skipif(not packed.prefers_panels(), reason="this processor multiplies otherwise")
 
 
+SHAPES = [(5, 3), (24, 40), (256, 16), (300, 33), (1000, 64), (1024, 70)]
+
+
 @needs_panels
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize(("inputs", "outputs"), [(5, 3), (24, 40), (256, 16), (300, 33), (1000, 64), (1024, 70)])
+@pytest.mark.parametrize(("inputs", "outputs"), SHAPES)
 @pytest.mark.parametrize("rows", [1, 2, 3, 5, 6, 7, 9, 11, 13, 64, 200])
 def test_panels_give_the_plain_product_and_the_same_bits_in_every_batch(rows, inputs, outputs, bias):
     torch.manual_seed(0)

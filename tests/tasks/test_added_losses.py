@@ -13,8 +13,7 @@ import nextword
 
 SMALL = {
     "model.hidden": 16, "model.layers": 1, "model.ffn": "experts", "train.precision": "fp32",
-    "train.threads": 1, "train.steps": 2, "train.log_every": 1, "train.save_every": 1000, "train.batch": 4,
-    "train.rate": 1e-4,
+    "train.threads": 1, "train.steps": 1, "train.log_every": 1, "train.save_every": 1000, "train.batch": 4,
 }  # fmt: skip
 TEXTS = {
     "lm": ("text.txt", lambda: "the cat sat on the mat\n" * 40, {"model.context": 16}),
