@@ -45,8 +45,6 @@ def test_packed_products_are_the_plain_ones(monkeypatch, rows, panels):
 
 
 needs_panels = pytest.mark.skipif(not packed.prefers_panels(), reason="this processor multiplies otherwise")
-
-
 SHAPES = [(5, 3), (24, 40), (256, 16), (300, 33), (1000, 64), (1024, 70)]
 
 
