@@ -123,3 +123,12 @@ def outside(monkeypatch):
     catalog._plugins.cache_clear()
     yield
     catalog._plugins.cache_clear()
+
+
+@pytest.fixture
+def one_thread():
+    """Let torch use one thread, as the thread of a served model does."""
+    from nextword.system import threads
+
+    with threads.using(1):
+        yield

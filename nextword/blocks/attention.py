@@ -6,6 +6,7 @@ heads" [MAUSAM "Transformers (2017) Made Many Changes at Once!"]; shared keys an
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -14,9 +15,9 @@ from torch.nn import functional as F
 
 from nextword.blocks.autocast import is_autocast
 from nextword.blocks.cache import KeysValues, Memory, Reading
-from nextword.blocks.cost import Cost, Load, linear, weights
+from nextword.blocks.cost import Cost, Load, linear
+from nextword.blocks.packed import PackedLinear, uses_panels
 from nextword.blocks.positions import NoPosition, Places
-from nextword.blocks.rms import rms_norm
 from nextword.blocks.roles import Role, Roles
 from nextword.blocks.shape import Shape
 from nextword.blocks.sources import Sharing
@@ -26,46 +27,7 @@ if TYPE_CHECKING:
     from nextword.blocks.branches import Branches
 
 _FEW, _FEW_KEYS = 8, 48  # queries and keys up to which three plain steps are faster than the fused one
-
-
-class QKNorm(nn.Module):
-    """Norm queries and keys to root mean square 1, times a gain: scores stay bounded (Henry et al. 2020)."""
-
-    roles: ClassVar[Roles] = {"query_gain_K": Role.NORM, "key_gain_K": Role.NORM}
-
-    def __init__(self, shape: Shape) -> None:
-        super().__init__()
-        self.eps, self.heads = shape.norm_eps, shape.heads
-        self.query_gain_K = nn.Parameter(torch.ones(shape.head_size))
-        self.key_gain_K = nn.Parameter(torch.ones(shape.head_size))
-
-    @classmethod
-    def cost(cls, shape: Shape) -> Cost:
-        """Count the gains."""
-        return weights(2 * shape.head_size)
-
-    def forward(self, x_BTNK: Tensor) -> Tensor:
-        """Norm the heads; query heads come first, then key heads."""
-        kinds = (self.heads, x_BTNK.shape[2] - self.heads)
-        gains = zip((self.query_gain_K, self.key_gain_K), kinds, strict=True)
-        gain_NK = torch.cat([gain_K.expand(count, -1) for gain_K, count in gains])
-        return rms_norm(x_BTNK, gain_NK, self.eps)
-
-
-class NoQKNorm(nn.Module):
-    """Leave queries and keys as they are."""
-
-    def __init__(self, shape: Shape) -> None:
-        super().__init__()
-
-    @classmethod
-    def cost(cls, shape: Shape) -> Cost:
-        """Count nothing."""
-        return Cost()
-
-    def forward(self, x_BTNK: Tensor) -> Tensor:
-        """Return the input."""
-        return x_BTNK
+_SHORT = 64  # queries of a row up to which the compiled loop is as fast as the fused product of that row
 
 
 class Heads(nn.Module):
@@ -154,10 +116,13 @@ class Heads(nn.Module):
 
     def is_single(self, q_BNTK: Tensor, keys_UNSK: Tensor) -> bool:
         """Tell whether each row has one query that the compiled loop can answer (`look`)."""
-        if q_BNTK.shape[2] != 1 or self.weighing is not None or torch.is_grad_enabled():
+        return q_BNTK.shape[2] == 1 and self.can_look(q_BNTK, keys_UNSK) and keys_UNSK.is_contiguous()
+
+    def can_look(self, q_BNTK: Tensor, keys_UNSK: Tensor) -> bool:
+        """Tell whether the compiled loop can answer queries."""
+        if self.weighing is not None or torch.is_grad_enabled():
             return False
-        is_plain = q_BNTK.dtype == keys_UNSK.dtype == torch.float32 and keys_UNSK.is_contiguous()
-        return is_plain and q_BNTK.is_cpu
+        return q_BNTK.is_cpu and q_BNTK.dtype == keys_UNSK.dtype == torch.float32
 
     def look(
         self,
@@ -165,10 +130,10 @@ class Heads(nn.Module):
         keys_UMSK: Tensor,
         values_UMSK: Tensor,
         sources_B: Tensor,
-        counts_U: Tensor,
+        counts_B: Tensor,
         bias_BS: Tensor | None = None,
     ) -> Tensor:
-        """Compute softmax(s q Kᵀ) V for one query of each row, and apply the output matrix."""
+        """Compute softmax(s q Kᵀ) V for one query of each row: ``mixed_BN1K``, of the heads."""
         from nextword.blocks.attention_kernel import look
 
         q_BNK = q_BN1K[:, :, 0]
@@ -176,19 +141,19 @@ class Heads(nn.Module):
         if q_BNK.stride()[1:] != (K, 1) or q_BNK.stride(0) < N * K:
             q_BNK = q_BNK.contiguous()
         # addresses say nothing of types and strides, so that everything gets the ones that the loop reads
-        sources_B, counts_U = (each.to(torch.int64).contiguous() for each in (sources_B, counts_U))
-        values_UMSK, mixed_BNK = values_UMSK.float().contiguous(), q_BNK.new_empty(B, N, K)
+        sources_B, counts_B = (each.to(torch.int64).contiguous() for each in (sources_B, counts_B))
+        keys_UMSK, values_UMSK = keys_UMSK.contiguous(), values_UMSK.float().contiguous()
+        mixed_BNK = q_BNK.new_empty(B, N, K)
         bias, columns, step = mixed_BNK, 0, 0
         if bias_BS is not None:
             bias = bias_BS.float() if bias_BS.stride(1) == 1 else bias_BS.float().contiguous()
             columns, step = bias.shape[1], bias.stride(0)
         look(
             q_BNK.data_ptr(), q_BNK.stride(0), keys_UMSK.data_ptr(), values_UMSK.data_ptr(),
-            sources_B.data_ptr(), counts_U.data_ptr(), bias.data_ptr(), columns,
+            sources_B.data_ptr(), counts_B.data_ptr(), bias.data_ptr(), columns,
             (B, *keys_UMSK.shape, step), N, mixed_BNK.data_ptr(), self.scale,
         )  # fmt: skip
-        y_B1D: Tensor = self.out(mixed_BNK.flatten(1)[:, None])
-        return y_B1D
+        return mixed_BNK[:, :, None]
 
     def leave(self, mixed_BNTK: Tensor) -> Tensor:
         """Concatenate all heads and apply the output matrix."""
@@ -255,8 +220,8 @@ class Attention(Heads):
         sharing = Sharing(state.rows_B, len(state.keys_UNSK))
         state = state.grown((k_BN1K, v_BN1K), sharing)
         if self.is_single(q_BN1K, state.keys_UNSK):
-            counts_U = state.rows_B  # not looked at: the bias says what is seen
-            return self.look(q_BN1K, *state[:3], counts_U, state.bias_BS), state
+            counts_B = state.rows_B  # not looked at: the bias says what is seen
+            return self.leave(self.look(q_BN1K, *state[:3], counts_B, state.bias_BS)), state
         S = state.bias_BS.shape[1]
         bias_U1RS = sharing.group(state.bias_BS[:, None, None])
         keys_UNSK, values_UNSK = (part[:, :, :S] for part in state[:2])
@@ -275,11 +240,54 @@ class Attention(Heads):
         """Append keys and values to the cache, and attend to all of it."""
         state = KeysValues(reading.append(state.keys_BNSK, k_BNTK), reading.append(state.values_BNSK, v_BNTK))
         if self.sees_all and reading.is_full and self.is_single(q_BNTK, state.keys_BNSK):
-            rows_B, ends_B = reading.ends
-            return self.look(q_BNTK, *state, rows_B, ends_B), state
+            return self.leave(self.look(q_BNTK, *state, *reading.ends)), state
+        if self.sees_all and self._keeps_bits(q_BNTK, state.keys_BNSK, reading):
+            return self.leave(self._weigh_alone(q_BNTK[:, :, skip:], state, reading, skip)), state
         keys_BNSK, values_BNSK = (part[:, :, : reading.keys] for part in state)
         mask, is_causal = self._mask(q_BNTK, reading, skip)
         return self.leave(self.weigh(q_BNTK[:, :, skip:], keys_BNSK, values_BNSK, mask, is_causal)), state
+
+    def _keeps_bits(self, q_BNTK: Tensor, keys_BNSK: Tensor, reading: Reading) -> bool:
+        """Tell whether matrices are multiplied by panels, which give a row the same bits in every batch."""
+        is_packed = isinstance(self.from_x, PackedLinear) and uses_panels()
+        return is_packed and reading.ahead is None and self.can_look(q_BNTK, keys_BNSK)
+
+    def _weigh_alone(self, q_BNTK: Tensor, state: KeysValues, reading: Reading, skip: int) -> Tensor:
+        """Compute softmax(s Q Kᵀ) V of each row by itself: padding would round it in another way.
+
+        Few queries are answered one by one, as single tokens are; rows alike in length go together.
+        """
+        q_BNTK = q_BNTK[:, :, : max(reading.lengths) - skip]
+        if q_BNTK.shape[2] <= _SHORT:
+            return self._look_at_all(q_BNTK, state, reading.before, reading.lengths, skip)
+        mixed_BNTK = torch.zeros_like(q_BNTK)
+        for (before, length), rows in alike(reading.before, reading.lengths):
+            T, S = length - skip, before + length
+            if T <= 0:
+                continue
+            q_GNTK, own = q_BNTK[rows, :, :T], KeysValues(*(part[rows, :, :S] for part in state))
+            if T <= _SHORT:
+                counts = [before] * len(rows), [length] * len(rows)
+                found_GNTK = self._look_at_all(q_GNTK, own, *counts, skip)
+            else:
+                is_causal = T == S
+                seen = None if is_causal else torch.ones(T, S, dtype=torch.bool).tril(S - T)
+                found_GNTK = self.weigh(q_GNTK, *own, seen, is_causal)
+            mixed_BNTK[rows, :, :T] = found_GNTK
+        return mixed_BNTK
+
+    def _look_at_all(
+        self, q_BNTK: Tensor, state: KeysValues, before: Sequence[int], lengths: Sequence[int], skip: int
+    ) -> Tensor:
+        """Answer all queries of all rows in one loop; past a row's end they see its first key."""
+        B, N, T, K = q_BNTK.shape
+        before_B1, lengths_B1 = torch.tensor(before)[:, None], torch.tensor(lengths)[:, None]
+        places_T = torch.arange(skip, skip + T)
+        counts_BT = torch.where(places_T < lengths_B1, before_B1 + places_T + 1, 1)
+        sources_BT = torch.arange(B)[:, None].expand(B, T)
+        q_XN1K = q_BNTK.transpose(1, 2).reshape(B * T, N, 1, K)
+        mixed_XN1K = self.look(q_XN1K, *state, sources_BT.flatten(), counts_BT.flatten())
+        return mixed_XN1K.view(B, T, N, K).transpose(1, 2)
 
     def explain(self, x_BTD: Tensor, reading: Reading) -> tuple[Tensor, Tensor]:
         """Return ``weights_BNTS`` without a past, and their output: the plain equivalent of `forward`."""
@@ -320,6 +328,14 @@ class Attention(Heads):
         if skip:
             return reading.seen()[..., skip:, :], False
         return reading.mask, reading.is_causal
+
+
+def alike(before: Sequence[int], lengths: Sequence[int]) -> Iterable[tuple[tuple[int, int], list[int]]]:
+    """Return the rows that have read and will read the same number of tokens, by these two numbers."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for row, both in enumerate(zip(before, lengths, strict=True)):
+        groups.setdefault(both, []).append(row)
+    return groups.items()
 
 
 def _are_few(q_BNTK: Tensor, keys_BNSK: Tensor) -> bool:

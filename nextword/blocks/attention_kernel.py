@@ -1,6 +1,6 @@
-"""Attention of one new token in each row, compiled: while texts are written, products are many and small.
+"""Attention of single queries, compiled: while texts are written, products are many and small.
 
-One loop goes over the keys that each row sees: those of its window, of its source, or its own nodes in the
+One loop goes over the keys that each query sees: those of its window, of its source, or its own nodes in the
 tree of a search. Arrays are given by their addresses, since an array takes longer to hand over than a number.
 """
 
@@ -42,14 +42,14 @@ def _look(
     keys_UMSK: Array,
     values_UMSK: Array,
     sources_B: Array,
-    counts_U: Array,
+    counts_B: Array,
     bias_BS: Array,
     out_BNK: Array,
     scale: Any,
 ) -> None:
-    """Compute softmax(s q Kᵀ) V of each row.
+    """Compute softmax(s q Kᵀ) V of each query.
 
-    ``sources_B``: whose keys a row sees. It sees the first ``counts_U`` of them or, where ``bias_BS`` has
+    ``sources_B``: whose keys a query sees. It sees the first ``counts_B`` of them or, where ``bias_BS`` has
     columns, those at which it is 0.
     """
     B, N, K = out_BNK.shape
@@ -66,7 +66,7 @@ def _look(
                     seen_S[count] = s
                     count += 1
         else:
-            count = counts_U[u]
+            count = counts_B[b]
             for s in range(count):
                 seen_S[s] = s
         for n in range(N):
@@ -104,10 +104,10 @@ def look(
     q: int, stride: int, keys: int, values: int, sources: int, counts: int, bias: int, columns: int,
     shape: Any, heads: int, out: int, scale: Any,
 ) -> None:  # fmt: skip
-    """Compute softmax(s q Kᵀ) V of each row; ``stride``: numbers from one row's query to the next.
+    """Compute softmax(s q Kᵀ) V of each query; ``stride``: numbers from one query to the next.
 
-    ``shape``: rows B, sources U, heads of keys M, slots S, numbers of a head K, and the columns of ``bias``
-    from one row to the next.
+    ``shape``: queries B, sources U, heads of keys M, slots S, numbers of a head K, and the columns of
+    ``bias`` from one query to the next.
     """
     B, U, M, S, K, step = shape
     _look(
@@ -115,7 +115,7 @@ def look(
         _array(_floats(keys), (U, M, S, K)),
         _array(_floats(values), (U, M, S, K)),
         _array(_indices(sources), (B,)),
-        _array(_indices(counts), (U,)),
+        _array(_indices(counts), (B,)),
         _array(_floats(bias), (B, step))[:, :columns],
         _array(_floats(out), (B, heads, K)),
         scale,

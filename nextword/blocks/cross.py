@@ -115,7 +115,8 @@ class CrossAttention(Heads):
         reading.shared["queries"] = q_BNTK  # of the last layer that looks at a source: for copying
         if self.is_single(q_BNTK, keys_UNSK):
             state = state._replace(query_BNK=_last(q_BNTK, query_BNK, reading, skip))
-            return self.look(q_BNTK, keys_UNSK, values_UNSK, rows_B, _counts(lengths_U, keys_UNSK)), state
+            counts_B = _counts(lengths_U, keys_UNSK)[rows_B]
+            return self.leave(self.look(q_BNTK, keys_UNSK, values_UNSK, rows_B, counts_B)), state
         sharing = Sharing(rows_B, len(keys_UNSK))
         mixed_UNXK = self.weigh(sharing.group(q_BNTK), keys_UNSK, values_UNSK, _real(lengths_U, keys_UNSK))
         if not torch.is_grad_enabled():

@@ -18,6 +18,7 @@ from torch.nn import functional as F
 from nextword.blocks.heads import SoftmaxHead
 
 _ROWS = 64  # rows that matrices are packed for; others are nearly as fast
+_LOGITS = 1 << 20  # logits that are held at once to score tokens
 
 
 class PackedMatrix:
@@ -115,6 +116,16 @@ class PackedHead(SoftmaxHead):
     def log_probs(self, features_BD: Tensor) -> Tensor:
         """Return log p of every token."""
         return normalized(self.logits(features_BD))
+
+    def score(self, features_ND: Tensor, ids_N: Tensor) -> Tensor:
+        """Return log p of these tokens, by the product that gives them to who asks for all."""
+        if self.product is None or torch.is_grad_enabled() or not uses_panels():
+            return super().score(features_ND, ids_N)
+        logp_N, size = features_ND.new_empty(len(ids_N)), max(1, _LOGITS // self.vocab_size)
+        for first in range(0, len(ids_N), size):
+            part = slice(first, first + size)
+            logp_N[part] = self.log_probs(features_ND[part]).gather(1, ids_N[part, None])[:, 0]
+        return logp_N
 
 
 def normalized(logits_NV: Tensor) -> Tensor:

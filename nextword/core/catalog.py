@@ -243,8 +243,8 @@ SLOTS: dict[str, dict[str, str]] = {
         "deepnorm": "nextword.blocks.places:DeepNorm",
     },
     "qk_norm": {
-        "none": "nextword.blocks.attention:NoQKNorm",
-        "rms": "nextword.blocks.attention:QKNorm",
+        "none": "nextword.blocks.qk_norm:NoQKNorm",
+        "rms": "nextword.blocks.qk_norm:QKNorm",
         "sphere": "nextword.blocks.sphere:SphereQKNorm",
     },
     "ffn": {

@@ -4,7 +4,8 @@ One engine runs one model. A step reads a piece of the prompts that are new, the
 running row and reads it; a finished text is delivered at once, so that no request waits for the longest of
 a batch (Yu et al. 2022, "Orca"). Entering and leaving copy what all rows have read, so several rows do it
 together: a few steps of one row cost less. Which requests share the batch does not change what each gets:
-its random numbers follow from its own seed, and the rows of a model do not see each other.
+its random numbers follow from its own seed, its prompt is cut into pieces at the same places, and the rows of
+a model do not see each other.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from nextword.models.distributions import as_numpy, without_nan
 ROWS = 64  # rows that are stepped together
 WAITING = 256  # requests that wait for rows
 CHUNK = 1024  # prompt tokens that are read between two steps, over all rows
-SHORTEST = 16  # and of each row at least
+PIECE = 128  # and of each row; a prompt is cut at the same places whoever else is there
 SHARE = 8  # new requests enter a batch together: an eighth of its rows, or
 PATIENCE = 8  # after this many steps whatever there is
 DEAD = 8  # rows that have ended stay until new ones enter, or until they are an eighth
@@ -71,9 +72,10 @@ class Engine:
         rows: int = ROWS,
         waiting: int = WAITING,
         chunk: int = CHUNK,
+        piece: int = PIECE,
     ) -> None:
         self.model, self.tokenizer = model, tokenizer
-        self.size, self.most_waiting, self.chunk = rows, waiting, chunk
+        self.size, self.most_waiting, self.chunk, self.piece = rows, waiting, chunk, piece
         self.waiting: deque[Request] = deque()
         self._prompts: list[_Prompt] = []
         self._read_state: State = None  # of the prompts
@@ -136,17 +138,22 @@ class Engine:
             self._ways = {request: way for request, way in self._ways.items() if request not in gone}
 
     def _let_in(self) -> None:
-        """Move requests from the queue to the prompts, in their order, while there are rows."""
+        """Move requests from the queue to the prompts, in their order, while there are rows and a step can
+        read a piece of each."""
         new: list[_Prompt] = []
         running = self.running
         self._waited += 1
         if not self.waiting or (len(self.waiting) < running // SHARE and self._waited < PATIENCE):
             return
-        self._waited, free = 0, self.size - running
+        free, pieces = self.size - running, sum(min(each.left, self.piece) for each in self._prompts)
         while self.waiting and self.waiting[0].needed <= free:
+            pieces += min(len(self.waiting[0].prompt), self.piece)
+            if pieces > self.chunk and (new or self._prompts):
+                break
             new.append(_Prompt(self.waiting.popleft()))
             free -= new[-1].request.needed
         if new:
+            self._waited = 0
             if self._began is None:
                 self._began = self.model.start(1)
             self._read_state = self._join(self._read_state, self._take(self._began, [0] * len(new)))
@@ -181,8 +188,7 @@ class Engine:
         """Read the next piece of every prompt; those that are read become rows, or are done."""
         if not self._prompts:
             return
-        longest = max(each.left for each in self._prompts)
-        if T := min(max(self.chunk // len(self._prompts), SHORTEST), longest):
+        if T := min(self.piece, max(each.left for each in self._prompts)):
             self._read_piece(T, progress)
         read = [i for i, each in enumerate(self._prompts) if not each.left]
         self._start_rows([i for i in read if self._prompts[i].request.settings is not None], progress)

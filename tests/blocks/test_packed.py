@@ -14,7 +14,6 @@ from nextword.blocks.heads import SoftmaxHead
 from nextword.blocks.packed import PackedHead, PackedLinear, can_pack, pack
 from nextword.blocks.shape import Shape
 from nextword.core import catalog
-from nextword.system import threads
 
 needs_packing = pytest.mark.skipif(not can_pack(), reason="this torch has no packed products")
 
@@ -93,6 +92,19 @@ def test_nan_and_infinity_stay_in_their_rows_of_a_panel():
     assert y_NO[[0, 1, 2, 4, 6, 7]].isfinite().all()
 
 
+@needs_panels
+def test_packed_head_scores_tokens_with_the_bits_of_the_whole_distribution(monkeypatch, one_thread):
+    monkeypatch.setattr(packed, "_LOGITS", 90)  # three rows at a time
+    plain, fast = network()["head"], network()
+    pack(fast)
+    x_ND, ids_N = torch.randn(8, 24), torch.randint(2, 30, (8,))
+    with torch.inference_mode():
+        logp_N = fast["head"].score(x_ND, ids_N)
+        assert torch.equal(logp_N, fast["head"].log_probs(x_ND).gather(1, ids_N[:, None])[:, 0])
+        assert torch.allclose(logp_N, plain.score(x_ND, ids_N), atol=1e-5)
+        assert fast["head"].score(x_ND[:0], ids_N[:0]).shape == (0,)
+
+
 @needs_packing
 @pytest.mark.parametrize("prefers", [True, False])
 def test_one_thread_multiplies_by_panels_and_several_by_onednn(monkeypatch, prefers):
@@ -137,16 +149,16 @@ def test_compiled_attention_is_the_plain_one(shared):
     heads.out = nn.Linear(32, 32)
     q_BN1K = torch.randn(5, 4, 1, 8)
     keys_UNSK, values_UNSK = torch.randn(2, 3, 4 // shared, 6, 8)
-    sources_B, counts_U = torch.tensor([0, 2, 2, 1, 0]), torch.tensor([6, 1, 4])
+    sources_B, counts_B = torch.tensor([0, 2, 2, 1, 0]), torch.tensor([6, 1, 4, 2, 3])
     seen_BS = torch.rand(5, 6) < 0.5
     seen_BS[:, 0] = True
     with torch.inference_mode():
         assert heads.is_single(q_BN1K, keys_UNSK)
         for bias_BS in (None, torch.where(seen_BS, 0.0, -torch.inf)):
-            found = heads.look(q_BN1K, keys_UNSK, values_UNSK, sources_B, counts_U, bias_BS)
-            real_BS = torch.arange(6) < counts_U[sources_B][:, None] if bias_BS is None else seen_BS
+            found = heads.look(q_BN1K, keys_UNSK, values_UNSK, sources_B, counts_B, bias_BS)
+            real_BS = torch.arange(6) < counts_B[:, None] if bias_BS is None else seen_BS
             mask = real_BS[:, None, None]
-            expected = heads.leave(heads.weigh(q_BN1K, keys_UNSK[sources_B], values_UNSK[sources_B], mask))
+            expected = heads.weigh(q_BN1K, keys_UNSK[sources_B], values_UNSK[sources_B], mask)
             assert torch.allclose(found, expected, atol=1e-5)
 
 
@@ -187,9 +199,3 @@ def test_a_copy_of_a_packed_layer_follows_its_own_weights(one_thread):
         again, _ = layer.step(torch.ones(3, 8), state)
     assert torch.equal(before, again)
     assert not torch.allclose(before, changed)
-
-
-@pytest.fixture
-def one_thread():
-    with threads.using(1):
-        yield

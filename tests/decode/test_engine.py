@@ -85,7 +85,7 @@ def test_prompt_that_is_scored_is_continued_like_one_that_is_not(model):
 
 def test_prompt_is_scored_in_pieces_as_in_one(model):
     ids = tuple(3 + i % 5 for i in range(50))
-    engine = Engine(model, chunk=7)
+    engine = Engine(model, piece=7)
     plain, with_top = Request(ids, scored=True), Request(ids, scored=True, top=2)
     for request in (plain, with_top):
         engine.admit(request)
