@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from nextword.blocks.packed import pack
 from nextword.blocks.states import join_rows, take_rows
 from nextword.core.contracts import START, Array, State
 
@@ -111,7 +112,14 @@ class Network(nn.Module):
         return NeuralLanguageModel(self)
 
     def ready(self) -> None:
-        """Prepare for reading token by token, where the weights are fixed: their layout may change."""
+        """Prepare for reading token by token, where the weights are fixed: pack matrices, once."""
+        if not self.__dict__.get("_is_ready"):
+            self.lay_out()
+            self.__dict__["_is_ready"] = True
+
+    def lay_out(self) -> None:
+        """Change how the weights lie in memory."""
+        pack(self)
 
     def start_feature(self, batch: int) -> Tensor:
         """Return the feature of rows that have read nothing."""

@@ -17,7 +17,6 @@ from nextword.blocks.cells import Cell
 from nextword.blocks.dropout import WordDropout
 from nextword.blocks.embeddings import make_embedding
 from nextword.blocks.heads import make_head
-from nextword.blocks.packed import pack
 from nextword.blocks.states import State, reset
 from nextword.core.catalog import find
 from nextword.core.contracts import never_next, refuse_source
@@ -98,12 +97,6 @@ class RecurrentNetwork(Network):
         self.width = width if fits else embedding
         tied = self.embedding if settings.tied else None
         self.head = make_head(settings.head, self.width, vocab_size, forbidden, tied, options=options)
-
-    def ready(self) -> None:
-        """Pack matrices, once."""
-        if not self.__dict__.get("_is_ready"):
-            pack(self)
-            self.__dict__["_is_ready"] = True
 
     def start(self, batch: int, source: Any = None) -> State:
         """Return every layer's initial state: zero, or learned."""

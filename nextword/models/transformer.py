@@ -26,7 +26,6 @@ from nextword.blocks.embeddings import make_embedding
 from nextword.blocks.frequencies import start_with_frequencies
 from nextword.blocks.heads import make_head
 from nextword.blocks.layout import lay_out
-from nextword.blocks.packed import pack
 from nextword.blocks.shape import Shape
 from nextword.blocks.stack import Stack
 from nextword.blocks.states import join_rows, take_rows
@@ -149,12 +148,10 @@ class TransformerNetwork(Network):
         if self.has_frequencies:
             start_with_frequencies(self, counts_V, self.output_scale)
 
-    def ready(self) -> None:
-        """Pack matrices, and lay out the others along their longer sides; once."""
-        if not self.__dict__.get("_is_ready"):
-            pack(self)
-            lay_out(self)
-            self.__dict__["_is_ready"] = True
+    def lay_out(self) -> None:
+        """Pack matrices, and lay out the others along their longer sides."""
+        super().lay_out()
+        lay_out(self)
 
     def start(self, batch: int, source: Any = None) -> WindowState:
         """Return empty windows."""

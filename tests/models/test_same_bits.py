@@ -11,8 +11,18 @@ from nextword.decode.engine import Engine
 from nextword.decode.requests import Request
 from nextword.decode.settings import DecodeSettings
 from nextword.models.network import NeuralLanguageModel
-from nextword.models.recurrent import GRU, LSTM, GatedSettings
+from nextword.models.recurrent import (
+    GRU,
+    GRU_TORCH,
+    LSTM,
+    MINGRU,
+    RNN,
+    GatedSettings,
+    MinGRUSettings,
+    RNNSettings,
+)
 from nextword.models.transformer import TRANSFORMER, TransformerSettings
+from nextword.models.window import WINDOW, WindowSettings
 from nextword.system import threads
 
 pytestmark = [
@@ -25,6 +35,10 @@ ATTENTION = SMALL | {"heads": 4, "head_size": 8, "inner": 48}
 MADE = {
     "lstm": lambda: LSTM.build(GatedSettings(**SMALL), V, False),
     "gru": lambda: GRU.build(GatedSettings(**SMALL), V, False),
+    "gru-torch": lambda: GRU_TORCH.build(GatedSettings(**SMALL), V, False),
+    "mingru": lambda: MINGRU.build(MinGRUSettings(**SMALL), V, False),
+    "rnn": lambda: RNN.build(RNNSettings(**SMALL), V, False),
+    "window": lambda: WINDOW.build(WindowSettings(hidden=32, dropout=0.0), V, False),
     "transformer": lambda: TRANSFORMER.build(TransformerSettings(**ATTENTION), V, False),
     "windows": lambda: TRANSFORMER.build(TransformerSettings(**ATTENTION, context=40), V, False),
     "published": lambda: TRANSFORMER.build(
