@@ -14,6 +14,8 @@ from pathlib import Path
 
 from nextword.core.errors import ConfigError, NextwordError
 
+MOST_STARTING = 2.0  # seconds that Python takes at most until this file is loaded
+_loaded = time.monotonic()
 _joined = False
 
 
@@ -117,14 +119,16 @@ def _checked(launch: Launch) -> Launch:
 
 
 def process_start() -> float:
-    """The moment this process began, as a moment of ``time.monotonic()``; where that is not told: now.
+    """The moment this program began, as a moment of ``time.monotonic()``.
 
-    Linux says it in /proc: field 22 of ``stat``, in clock ticks since the machine began.
+    Linux tells when the process began (field 22 of /proc/self/stat, in clock ticks since the machine began).
+    That may have been long before: a script that ends with ``exec nextword …`` becomes this process and its
+    time is not ours. So not much before this file was loaded.
     """
     try:
         fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
         ticks = float(fields[19]) / os.sysconf("SC_CLK_TCK")
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks
     except (OSError, ValueError, IndexError, AttributeError):
-        return time.monotonic()
-    return time.monotonic() - max(0.0, age)
+        return _loaded
+    return max(time.monotonic() - max(0.0, age), _loaded - MOST_STARTING)
