@@ -12,6 +12,9 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as AnyHTTPException
 
+from nextword.core.catalog import nearest
+from nextword.server.schemas import parameters
+
 _log = logging.getLogger("nextword.server")
 _KINDS = {
     401: "authentication_error",
@@ -131,10 +134,22 @@ def describe(problems: Sequence[Any]) -> tuple[str, str | None]:
         place = [str(part) for part in problem["loc"] if part not in ("body", "query", "path")]
         name = ".".join(part for part in place if _is_name(part)) or "the request"
         first = first or (name if name != "the request" else None)
-        message = str(problem["msg"]).removeprefix("Value error, ")
-        said.append(f"'{name}': {message[:1].lower()}{message[1:]}" if place else message)
+        said.append(_sentence(problem, name) if place else str(problem["msg"]))
     more = len(problems) - _SHOWN
     return "; ".join(dict.fromkeys(said)) + (f"; and {more} more" if more > 0 else ""), first
+
+
+def _sentence(problem: Mapping[str, Any], name: str) -> str:
+    """Say what is wrong with one parameter."""
+    kind, message = problem.get("type"), str(problem["msg"]).removeprefix("Value error, ")
+    if kind == "extra_forbidden":
+        guess = nearest(name.rpartition(".")[2], parameters())
+        return f"unknown parameter '{name}'" + (f"; did you mean '{guess}'?" if guess else "")
+    if kind == "none_required":
+        return f"'{name}' is not possible here; leave it out"
+    if message.startswith("Input should "):
+        return f"'{name}' must {message.removeprefix('Input should ')}"
+    return f"'{name}': {message[:1].lower()}{message[1:]}"
 
 
 def _is_name(part: str) -> bool:

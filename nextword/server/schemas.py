@@ -6,6 +6,7 @@ servers.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -17,6 +18,7 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     StrictStr,
+    model_validator,
 )
 
 MOST_TEXTS = 256  # prompts times texts of one request
@@ -54,10 +56,39 @@ Bias = Annotated[
 ]
 
 
-class Given(BaseModel):
-    """The root of requests."""
+def _with_nulls(schema: dict[str, Any]) -> None:
+    """Say in a schema that every parameter that may be left out may be null as well."""
+    for name, about in schema.get("properties", {}).items():
+        if name in schema.get("required", ()) or {"type": "null"} in [about, *about.get("anyOf", ())]:
+            continue
+        words = {key: about.pop(key) for key in ("default", "description", "title") if key in about}
+        kinds = about["anyOf"] if about.keys() == {"anyOf"} else [dict(about)]
+        about.clear()
+        about.update({"anyOf": [*kinds, {"type": "null"}], **words})
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+
+class Given(BaseModel):
+    """The root of requests. As in OpenAI's API, null means the same as leaving a parameter out."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_with_nulls)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or None not in given.values():
+            return given
+        optional = {name for name, field in cls.model_fields.items() if not field.is_required()}
+        return {name: value for name, value in given.items() if value is not None or name not in optional}
+
+
+@cache
+def parameters() -> frozenset[str]:
+    """Return the names of all parameters of all requests."""
+    kinds, names = [Given], set[str]()
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        names |= kind.model_fields.keys()
+    return frozenset(names)
 
 
 class StreamOptions(Given):

@@ -70,3 +70,27 @@ def test_most_likely_token_has_exactly_the_largest_alternative(site, name):
 
 def test_top_k_beyond_any_vocabulary_means_all_tokens(site):
     assert site.complete("counts", PROMPT, max_tokens=1, top_k=2**31 - 1, seed=1).status == 200
+
+
+def test_null_means_that_a_parameter_is_left_out(site):
+    asked = {"max_tokens": 5, "seed": 4}
+    nulls = dict.fromkeys(
+        ["n", "temperature", "top_p", "stop", "best_of", "echo", "stream", "logit_bias", "suffix"]
+    )
+    found, expected = (site.complete("lstm", PROMPT, **asked, **more) for more in (nulls, {}))
+    assert found.json["choices"] == expected.json["choices"]
+    assert site.ask("/v1/completions", {"model": None, "prompt": PROMPT}).status == 422
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"max_token": 5}, "unknown parameter 'max_token'; did you mean 'max_tokens'?"),
+        ({"max_tokens": -1}, "'max_tokens' must be greater than or equal to 0"),
+        ({"suffix": "the end"}, "'suffix' is not possible here; leave it out"),
+    ],
+)
+def test_wrong_parameter_is_named_with_what_is_allowed(site, asked, sentence):
+    found = site.complete("lstm", PROMPT, **asked)
+    assert (found.status, found.json["error"]["message"]) == (422, sentence)
+    assert found.json["error"]["param"] == next(iter(asked))
