@@ -320,7 +320,7 @@ class Task(Protocol):
         """Return the command that one would naturally run after training."""
         return f"nextword predict {place} FILE"
 
-    def usage(self) -> Sequence[str]:
+    def usage(self, settings: RunSettings) -> Sequence[str]:
         """Return commands that a model card shows."""
         return ("nextword predict . FILE", "nextword eval . FILE")
 

@@ -142,7 +142,11 @@ def card(
         f"- SHA-256 of the text: `{data.sha256}`",
         f"- time: {facts.seconds:,.1f} s, finished {facts.finished}",
         *(f"- {_name(name)}: {value}" for name, value in _described(model).items()),
-        *(f"- {_name(name)}: {_number(value)}" for name, value in numbers.items()),
+        *(
+            f"- {_name(name)}: {_number(value)}"
+            for name, value in numbers.items()
+            if not isinstance(value, dict)
+        ),
         *_removed(facts),
         *_members(settings, model),
         "",
@@ -151,7 +155,7 @@ def card(
         lines += [_HOLDS, ""]
     if not is_probability(model):
         lines += ["Its numbers are scores, not probabilities: they do not sum to one.", ""]
-    lines += ["```", *task.usage(), "```", ""]
+    lines += ["```", *task.usage(settings), "```", ""]
     return "\n".join(lines)
 
 

@@ -322,11 +322,11 @@ class LanguageModelling(Task):
             return f"nextword predict {place} FILE  # with ___ for each blank"
         if settings.data.direction == "backward":
             return f"nextword eval {place} FILE"
-        return f'nextword generate {place} --prompt "the"'
+        return f"nextword generate {place}"
 
-    def usage(self) -> Sequence[str]:
+    def usage(self, settings: RunSettings) -> Sequence[str]:
         """Return the commands that a model card shows."""
-        return ("nextword eval . TEXT", 'nextword generate . --prompt "the"')
+        return tuple(dict.fromkeys(["nextword eval . FILE", self.after(settings, ".")]))
 
     def evaluate(self, run: Trained, files: Sequence[str], sets: Mapping[str, Any]) -> Iterator[Event]:
         """Measure perplexity and bits per byte of files."""

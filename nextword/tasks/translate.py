@@ -284,7 +284,7 @@ class Translation(Task):
             "source_vocabulary": vocabulary.source.vocab_size, "joint": vocabulary.joint,
         }  # fmt: skip
 
-    def usage(self) -> Sequence[str]:
+    def usage(self, settings: RunSettings) -> Sequence[str]:
         """Return the commands that a model card shows."""
         return ("nextword predict . FILE", "nextword eval . SOURCE TARGET")
 
