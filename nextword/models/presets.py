@@ -23,6 +23,16 @@ class Preset:
     family: str
     summary: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    base: str = ""  # the preset that it is compared with: it changes a few settings of it
+
+    @property
+    def changes(self) -> Mapping[str, Any]:
+        """Return the settings that differ from those of the base, or all of them."""
+        before = modifications()[self.base].settings if self.base else {}
+        return {key: value for key, value in self.settings.items() if before.get(key, _MISSING) != value}
+
+
+_MISSING = object()
 
 
 def _smoothing(name: str, summary: str) -> Preset:
@@ -57,6 +67,9 @@ PRESETS: dict[str, Preset] = {
 }
 
 
+VANILLA, OF_2017 = "narang/vanilla", "ablations/original"  # what modifications are changes of
+
+
 @cache
 def modifications() -> Mapping[str, Preset]:
     """Return the modifications of the Transformer, which most training runs do not need."""
@@ -64,18 +77,22 @@ def modifications() -> Mapping[str, Preset]:
     from nextword.models.modern import MODERN
     from nextword.models.modifications import TABLE, language_model
 
-    found = [
-        Preset(f"narang/{each.name}", "transformer", f"{each.row} ({each.paper})", language_model(each))
-        for each in TABLE
-        if each.sets is not None
-    ]
+    found = []
+    for each in TABLE:
+        if each.sets is not None:
+            about = f"{each.row} ({each.paper})"
+            found.append(_modification(f"narang/{each.name}", about, language_model(each), VANILLA))
     for each in MODERN:
         about = f"{each.name} ({each.paper})"
-        found.append(Preset(f"modern/{each.name}", "transformer", about, language_model(each)))
+        found.append(_modification(f"modern/{each.name}", about, language_model(each), VANILLA))
     for each in ABLATIONS:
         about, sets = f"the Transformer of 2017: {each.name}", language_model(each, ORIGINAL)
-        found.append(Preset(f"ablations/{each.name}", "transformer", about, sets))
+        found.append(_modification(f"ablations/{each.name}", about, sets, OF_2017))
     return {preset.name: preset for preset in found}
+
+
+def _modification(name: str, about: str, sets: Mapping[str, Any], base: str) -> Preset:
+    return Preset(name, "transformer", about, sets, base if name != base else "")
 
 
 def names(slot: str = "model") -> list[str]:
