@@ -25,7 +25,7 @@ def names(slot: str) -> list[dict[str, Any]]:
     if found is None and (model := catalog.same_but_case(slot, presets.names())) is not None:
         return settings(model)
     return [
-        {"name": name, "description": describe(found or slot, name), "from": origin(found or slot, name)}
+        {"name": name, "from": origin(found or slot, name), "description": describe(found or slot, name)}
         for name in catalog.names(found or slot)
     ]
 
@@ -38,13 +38,13 @@ def modifications() -> list[dict[str, Any]]:
 
 
 def settings(model: str) -> list[dict[str, Any]]:
-    """List the settings of a model: default, the parts it may name, and what it means."""
+    """List the settings of a model: default, what it means, and the parts it may name."""
     return [
         {
             "name": f"{group}.{name}",
             "default": config.shown(attrgetter(name)(each)),
-            "allowed": ", ".join(allowed(field)),
             "description": field.description or "",
+            "allowed": ", ".join(allowed(field)),
         }
         for group, each in plan(model).groups.items()
         for name, field in config.leaves(type(each))

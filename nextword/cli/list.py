@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -22,4 +23,12 @@ def list_slot(
     from nextword.api import list as listed
 
     rows = listed.slots() if slot is None else listed.names(slot)
-    show.as_json(rows) if json else show.table(rows)
+    show.as_json(rows) if json else show.table([_for_people(row) for row in rows])
+
+
+def _for_people(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the parts that a setting may name behind what it means, so that few lines are long."""
+    shown = {name: value for name, value in row.items() if name != "allowed"}
+    if row.get("allowed"):
+        shown["description"] = f"{row['description']}: {row['allowed']}"
+    return shown

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sys
+import textwrap
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
 
 _QUIET = 30.0  # seconds of training without a line, at most
+_NARROWEST = 24  # characters of a column that is folded
 
 
 class ReaderGone(Exception):  # noqa: N818 - not an error of the program
@@ -60,19 +63,36 @@ def as_json(value: Any) -> None:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print rows under one heading, columns as wide as their widest cell; numbers are right-aligned."""
+    """Print rows under one heading, columns as wide as their widest cell; numbers are right-aligned.
+
+    On a terminal a last column of text is folded where lines would be wider.
+    """
     if not rows:
         return
     columns = list(rows[0])
     cells = [[_cell(row.get(column)) for column in columns] for row in rows]
     right = [all(isinstance(row.get(column), (int, float, type(None))) for row in rows) for column in columns]
     widths = [max(len(line[i]) for line in [columns, *cells]) for i in range(len(columns))]
+    before = sum(width + 2 for width in widths[:-1])
+    room = widths[-1] if right[-1] else _room(before, widths[-1])
     for line in [columns, *cells]:
         padded = (
             text.rjust(width) if number else text.ljust(width)
-            for text, width, number in zip(line, widths, right, strict=True)
+            for text, width, number in zip(line[:-1], widths, right, strict=False)
         )
-        result("  ".join(padded).rstrip())
+        folded = textwrap.wrap(line[-1], room, break_on_hyphens=False) or [""]
+        last = [line[-1].rjust(room)] if right[-1] else folded
+        result("  ".join([*padded, last[0]]).rstrip())
+        for rest in last[1:]:
+            result(" " * before + rest)
+
+
+def _room(before: int, width: int) -> int:
+    """Return how wide the last column is: as wide as its text, or what a terminal leaves of a line."""
+    if not sys.stdout.isatty():
+        return max(1, width)
+    left = shutil.get_terminal_size().columns - before
+    return max(1, width if left < _NARROWEST else min(width, left))
 
 
 def figures(values: Mapping[str, Any]) -> None:

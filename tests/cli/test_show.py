@@ -106,3 +106,32 @@ def test_line_has_bits_per_byte_and_no_perplexity_beside_the_loss(capsys):
     assert "held out 2.1250 bits per byte," in line
     assert "loss 4.250 nats per token" in line
     assert "perplexity" not in line
+
+
+ROWS = [
+    {"name": "ffn", "count": 3, "allowed": "relu, gelu, swiglu, experts, switch, memory"},
+    {"name": "mixer"},
+]
+
+
+def test_table_has_a_line_a_row_where_it_is_read_by_a_program(capsys):
+    show.table(ROWS)
+    assert capsys.readouterr().out.split("\n") == [
+        "name   count  allowed",
+        "ffn        3  relu, gelu, swiglu, experts, switch, memory",
+        "mixer      -  -",
+        "",
+    ]
+
+
+def test_table_folds_its_last_column_on_a_terminal(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    show.table(ROWS)
+    assert capsys.readouterr().out.split("\n") == [
+        "name   count  allowed",
+        "ffn        3  relu, gelu, swiglu,",
+        "              experts, switch, memory",
+        "mixer      -  -",
+        "",
+    ]
