@@ -26,9 +26,17 @@ def list_slot(
     show.as_json(rows) if json else show.table([_for_people(row) for row in rows])
 
 
+# Columns of --json that a table for people calls otherwise: ratios to vanilla.
+_SHORTER = {"parameters_relative": "params ratio", "operations_relative": "ops ratio"}
+
+
 def _for_people(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Put the parts that a setting may name behind what it means, so that few lines are long."""
-    shown = {name: value for name, value in row.items() if name != "allowed"}
+    """Put what may be long at the end of a line, where a terminal folds it."""
+    shown = {
+        _SHORTER.get(name, name): value for name, value in row.items() if name not in ("allowed", "paper")
+    }
     if row.get("allowed"):
         shown["description"] = f"{row['description']}: {row['allowed']}"
+    if "paper" in row:
+        shown["paper"] = row["paper"]
     return shown

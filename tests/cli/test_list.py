@@ -32,3 +32,12 @@ def test_every_tagger_and_classifier_has_a_line_of_its_own(nextword):
         rows = nextword("list", slot, "--json").json
         lines = [row["description"] for row in rows]
         assert len(set(lines)) == len(lines) > 5
+
+
+def test_costs_of_modifications_stand_before_what_may_be_long(nextword):
+    heading, vanilla, *_ = nextword("list", "modifications").out.splitlines()
+    assert heading.split("  ")[0] == "name"
+    assert heading.split()[-2:] == ["ratio", "paper"]
+    assert vanilla.split()[:3] == ["vanilla", "Vanilla", "223,043,328"]
+    row = nextword("list", "modifications", "--json").json[0]
+    assert (row["parameters_relative"], row["operations_relative"]) == (1, 1)

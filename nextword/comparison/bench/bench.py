@@ -107,7 +107,7 @@ def _rest(setup: BenchSetup, found: dict[str, BenchResult]) -> Generator[Event, 
     text = yield from prepare(setup)
     planner = Planner(setup, text)
     first = yield from planner.plan(setup.rows.baseline.preset)
-    yield from _announce(setup, planner, first)
+    yield from _announce(setup, planner, first, len(setup.entries) - len(found))
     for place, entry in enumerate(setup.entries, start=1):
         if entry.label not in found:
             made = yield from _one(setup, entry, planner, text, f"{place} of {len(setup.entries)}")
@@ -115,12 +115,13 @@ def _rest(setup: BenchSetup, found: dict[str, BenchResult]) -> Generator[Event, 
             _written(setup, found)
 
 
-def _announce(setup: BenchSetup, planner: Planner, first: Plan) -> Generator[Event, None, None]:
-    """Say before a long bench how long it takes, and which differences it can find."""
-    seconds = len(setup.entries) * first.steps * first.seconds_per_step * _WHOLE
+def _announce(setup: BenchSetup, planner: Planner, first: Plan, left: int) -> Generator[Event, None, None]:
+    """Say before a long bench how long the runs that are left take, and which differences it can find."""
+    seconds = left * first.steps * first.seconds_per_step * _WHOLE
+    what = "in all" if left == len(setup.entries) else f"for the {left} runs that are left"
     yield Note(
         f"{len(setup.rows.trained)} rows x {setup.seeds} seeds, {setup.budget.describe()}: {about(seconds)} "
-        "in all, if every row is as fast as the baseline"
+        f"{what}, if every row is as fast as the baseline"
     )
     losses = yield from planner.pilot(first, PILOT)
     yield Note(power_note(losses, setup.seeds, len(setup.rows.trained) - 1))

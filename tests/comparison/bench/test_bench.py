@@ -93,6 +93,7 @@ def test_another_seed_adds_its_runs_and_keeps_the_plan(finished):
     plans = {path.name: path.read_text() for path in (folder / "out" / "plans").iterdir()}
     found, events = until_done(bench(setup_of(folder, seeds=2)))
     assert "3 of 6 runs are already finished" in notes_of(events)
+    assert any("for the 3 runs that are left" in note for note in notes_of(events))
     assert all(len(row.runs) == 2 for row in found.standing.rows)
     assert {path.name: path.read_text() for path in (folder / "out" / "plans").iterdir()} == plans
 
