@@ -7,9 +7,12 @@ from typing import Any
 
 from nextword.core import catalog, config
 from nextword.core.descriptions import describe, origin
+from nextword.core.errors import ConfigError
 from nextword.core.settings import allowed
 from nextword.models import presets
 from nextword.runs.settings import plan
+
+MODIFICATIONS = "modifications"  # what can be listed beside slots and models
 
 
 def slots() -> list[dict[str, Any]]:
@@ -19,15 +22,17 @@ def slots() -> list[dict[str, Any]]:
 
 def names(slot: str) -> list[dict[str, Any]]:
     """List every name of a slot with one line on it and where it comes from, or every setting of a model."""
-    if slot.lower() == "modifications":
+    if slot.lower() == MODIFICATIONS:
         return modifications()
-    found = catalog.same_but_case(slot, catalog.slots())
-    if found is None and (model := catalog.same_but_case(slot, presets.names())) is not None:
+    if (found := catalog.same_but_case(slot, catalog.slots())) is not None:
+        return [
+            {"name": name, "from": origin(found, name), "description": describe(found, name)}
+            for name in catalog.names(found)
+        ]
+    if (model := catalog.same_but_case(slot, presets.names())) is not None:
         return settings(model)
-    return [
-        {"name": name, "from": origin(found or slot, name), "description": describe(found or slot, name)}
-        for name in catalog.names(found or slot)
-    ]
+    allowed = [*catalog.slots(), MODIFICATIONS, *presets.names()]
+    raise ConfigError(catalog.unknown("slot", slot, allowed, more="nextword list"))
 
 
 def modifications() -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from nextword.core import own_parts
 from nextword.core.errors import ConfigError, MissingPart
 
 _SHOWN = 12  # names of a long list in an error
+_BEGINNING = 4  # letters that are taken for the beginning of a longer name
 SLOTS: dict[str, dict[str, str]] = {
     # Tasks: an object with the protocol of `core.task`.
     "task": {
@@ -551,9 +552,11 @@ def listed(names: Sequence[str], more: str = "") -> str:
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
-    """Return the allowed name most similar to this one, or None if none is similar."""
+    """Return the allowed name that begins like this one, else the most similar; None if none is similar."""
     folded = {choice.lower(): choice for choice in allowed}
-    found = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.5)
+    name = name.lower()
+    longer = [choice for choice in folded if choice.startswith(name)] if len(name) >= _BEGINNING else []
+    found = sorted(longer, key=len) or difflib.get_close_matches(name, folded, n=1, cutoff=0.5)
     return folded[found[0]] if found else None
 
 

@@ -11,6 +11,7 @@ def test_unknown_slot_is_named(nextword):
     done = nextword("list", "smothing")
     assert done.code == 1
     assert "did you mean 'smoothing'?" in done.err
+    assert "did you mean 'modifications'?" in nextword("list", "modification").err
 
 
 def test_settings_of_a_model_are_listed_with_the_parts_they_may_name(nextword):

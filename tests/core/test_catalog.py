@@ -24,6 +24,8 @@ def test_every_name_of_the_catalog_can_be_imported(slot):
         ("tokenizer", "Wrds", "did you mean 'words'?"),
         ("tokenizer", "qqqqqqqq", "unknown tokenizer 'qqqqqqqq'; allowed: words"),
         ("modle", "ngram", "unknown slot 'modle'; did you mean 'model'?"),
+        ("model", "trans", "did you mean 'transformer'?"),
+        ("ffn", "experts2", "did you mean 'experts'?"),
     ],
 )
 def test_unknown_name_suggests_the_nearest(slot, name, message):
