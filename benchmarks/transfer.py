@@ -121,9 +121,8 @@ def short(mail):
 
 
 def trained(args):
-    """Return the labels of the runs of a bench: those asked for, all seeds; else all that are finished."""
+    """Return the figures of the runs of a bench by their labels: those asked for, all seeds; else all."""
     made = {path.stem: json.loads(path.read_text()) for path in sorted((args.bench / "rows").glob("*.json"))}
-    made = {label: row for label, row in made.items() if (args.bench / "runs" / label).is_dir()}
     names = [f"narang-{each.name}" for each in TABLE if not args.rows or each.name in args.rows]
     labels = [label for name in names for label in made if label.partition("-seed")[0] == name]
     return {label: made[label] for label in labels}
@@ -173,7 +172,7 @@ def make(args, runs, files):
     args.out.mkdir(parents=True, exist_ok=True)
     for label, name in ((label, name) for label in runs for name in files):
         path = args.out / f"{label}.{name}.json"
-        if path.exists():
+        if path.exists() or not (label == UNTRAINED or (args.bench / "runs" / label).is_dir()):
             continue
         if args.seconds and time.perf_counter() - began > args.seconds:
             print("the seconds are over; the same command goes on", file=sys.stderr)
@@ -205,37 +204,31 @@ def collect(args, runs):
 
 
 def table(found, frequent):
-    """Print figures as Markdown, how far seeds are apart, and Spearman's rank correlations of columns."""
+    """Print figures as Markdown, each the mean over pretrainings of a row, and how far those are apart; then
+    Spearman's rank correlations of columns."""
     names, shown = list(DECIDES), {f"narang-{each.name}": each.row for each in TABLE}
     shown[UNTRAINED] = "*Vanilla, not trained*"
-    print("| row | " + " | ".join(f"{name} ({DECIDES[name][0].replace('_', ' ')})" for name in names) + " |")
-    print("|---|" + "---:|" * len(names))
+    heading = " | ".join(f"{name} ({DECIDES[name][0].replace('_', ' ')})" for name in names)
+    print(f"| row | runs | {heading} |\n|---|---:|" + "---:|" * len(names))
+    by_row: dict[str, list[dict[str, float | None]]] = {}
     for label, figures in found.items():
-        row, _, seed = label.partition("-seed")
-        title = shown[row] + (f", seed {seed}" if seed else "")
-        print(f"| {title} | " + " | ".join(_shown(figures[name]) for name in names) + " |")
-    print("| *the most frequent label* | " + " | ".join(_shown(frequent.get(name)) for name in names) + " |")
-    able = {label: row for label, row in found.items() if None not in row.values()}
-    seeds: dict[str, list[dict[str, float]]] = {}
-    for label, figures in able.items():
-        seeds.setdefault(label.partition("-seed")[0], []).append(figures)
-    first = {name: rows[0] for name, rows in seeds.items()}
-    if len(first) < 3:
+        by_row.setdefault(label.partition("-seed")[0], []).append(figures)
+    means = {row: {name: mean(runs, name) for name in names} for row, runs in by_row.items()}
+    for row, figures in means.items():
+        print(_line(f"{shown[row]} | {len(by_row[row])}", figures))
+    print(_line("*the most frequent label* | ", frequent))
+    able = {row: figures for row, figures in means.items() if None not in figures.values()}
+    if len(able) < 3:
         return
-    values = {name: np.array([row[name] for row in first.values()]) for name in names}
+    values = {name: np.array([row[name] for row in able.values()]) for name in names}
+    print(_line("*standard deviation over rows* | ", {name: values[name].std(ddof=1) for name in names}))
+    several = [by_row[row] for row in able if len(by_row[row]) > 1]
+    if several:
+        within = {name: pooled([[run[name] for run in runs] for runs in several]) for name in names}
+        print(_line("*standard deviation between pretrainings of a row* | ", within))
     print(
-        "| *standard deviation over rows* | "
-        + " | ".join(_shown(values[n].std(ddof=1)) for n in names)
-        + " |"
-    )
-    for label, (one, *others) in seeds.items():
-        for other in others[:1]:
-            gaps = (abs(one[name] - other[name]) for name in names)
-            print(f"| *two seeds of {shown[label]} differ by* | " + " | ".join(map(_shown, gaps)) + " |")
-    bound = by_chance(len(first))
-    print(
-        f"\nSpearman's rank correlation over {len(first)} rows (unrelated columns stay below {bound:.2f} in "
-        "95 % of cases):\n\n| | " + " | ".join(names[1:]) + " |"
+        f"\nSpearman's rank correlation over {len(able)} rows (unrelated columns stay below "
+        f"{by_chance(len(able)):.2f} in 95 % of cases):\n\n| | " + " | ".join(names[1:]) + " |"
     )
     print("|---|" + "---:|" * len(names[1:]))
     better = {name: values[name] * (1 if is_more else -1) for name, (_, is_more) in DECIDES.items()}
@@ -243,6 +236,22 @@ def table(found, frequent):
     for name in names[:-1]:
         cells = [f"{above[name, other]:+.2f}" if (name, other) in above else "" for other in names[1:]]
         print(f"| {name} | " + " | ".join(cells) + " |")
+
+
+def mean(runs, name):
+    """Return the mean of a figure over the runs of a row; None where an application refused one."""
+    found = [run[name] for run in runs]
+    return None if None in found else float(np.mean(found))
+
+
+def pooled(groups):
+    """Return the standard deviation within groups."""
+    left = sum(len(group) - 1 for group in groups)
+    return float(np.sqrt(sum(np.var(group) * len(group) for group in groups) / left))
+
+
+def _line(title, figures):
+    return f"| {title} | " + " | ".join(_shown(figures.get(name)) for name in DECIDES) + " |"
 
 
 def by_chance(rows):
