@@ -197,8 +197,7 @@ class Attention(Heads):
 
     def branched(self, state: KeysValues, counts_B: Tensor) -> KeysValues | Branches:
         """Return the state for a search, whose rows are taken again at every step (`blocks.branches`)."""
-        is_own = type(self) is Attention and self.causal and self.weighing is None
-        if not is_own or self.position[0].bias(slice(0, 1), 1) is not None:
+        if not self.sees_all or self.weighing is not None:  # nodes of a tree do not know their distances
             return state
         from nextword.blocks.branches import branched
 

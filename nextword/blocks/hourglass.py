@@ -58,6 +58,14 @@ class Hourglass(Stack):
             states[self.middle.start] = Shortened(states[self.middle.start], tail, last_BD)
         return tuple(states)
 
+    def branched(self, states: Sequence[State], counts_B: Tensor) -> tuple[State, ...]:
+        """Let the outer layers share what the rows of a search have read; the middle keeps its windows."""
+        pairs = enumerate(zip(self.applied(), states, strict=True))
+        return tuple(
+            state if place in self.middle else layer.branched(state, counts_B)
+            for place, (layer, state) in pairs
+        )
+
     def run(
         self, x_BTD: Tensor, states: Sequence[State], reading: Reading, skip: int = 0
     ) -> Iterator[tuple[Tensor, State]]:

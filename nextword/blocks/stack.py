@@ -55,6 +55,11 @@ class Stack(nn.Module):
         sources = source if isinstance(source, list) else [source] * len(layers)
         return tuple(layer.start(batch, own) for layer, own in zip(layers, sources, strict=True))
 
+    def branched(self, states: Sequence[State], counts_B: Tensor) -> tuple[State, ...]:
+        """Return the states of a search, in which rows share what they have read; ``counts_B``: tokens."""
+        pairs = zip(self.applied(), states, strict=True)
+        return tuple(layer.branched(state, counts_B) for layer, state in pairs)
+
     def run(
         self, x_BTD: Tensor, states: Sequence[State], reading: Reading, skip: int = 0
     ) -> Iterator[tuple[Tensor, State]]:

@@ -233,7 +233,8 @@ def _path(settings: type[Settings], place: tuple[int | str, ...]) -> list[str]:
 
 def _reason(first: Any) -> str:
     cause = first.get("ctx", {}).get("error")
-    return str(cause) if cause is not None else str(first["msg"])
+    said = str(cause) if cause is not None else str(first["msg"])
+    return f"it {said}" if said.startswith("must ") else said
 
 
 def _plain(value: Any) -> Any:

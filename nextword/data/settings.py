@@ -40,4 +40,6 @@ class DataSettings(Settings):
     direction: Literal["forward", "backward"] = Field(
         "forward", description="backward: each sequence is read from its end, for models that look ahead"
     )
-    hold_out: float = Field(0.05, ge=0.0, le=0.5, description="share of the text held out for validation")
+    hold_out: float = Field(
+        0.05, ge=0.0, le=0.5, description="share of the text held out for validation; for counts, only if set"
+    )

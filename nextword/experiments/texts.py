@@ -113,7 +113,7 @@ def _parts(
             f"'{run}' was trained on standard input, which cannot be read again; train it on a file"
         )
     try:
-        return names, *hold_out(names, settings)
+        return names, *hold_out(names, settings, settings.hold_out or DataSettings().hold_out)
     except DataError as error:
         if trained is None:
             raise

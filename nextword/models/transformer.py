@@ -183,9 +183,7 @@ class TransformerNetwork(Network):
 
     def branch(self, state: WindowState) -> WindowState:
         """Keep what the rows of a search have in common once."""
-        pairs = zip(self.stack.applied(), state.layers, strict=True)
-        layers = tuple(layer.branched(own, state.count_B) for layer, own in pairs)
-        return first_state(state.ids_BS, state.count_B, layers)
+        return first_state(state.ids_BS, state.count_B, self.stack.branched(state.layers, state.count_B))
 
     def rewind(
         self, before: WindowState, after: WindowState, read: int, counts_B: Tensor

@@ -31,9 +31,7 @@ class NgramSettings(Settings):
     katz_limit: int = Field(5, ge=1, le=50, description="katz: counts above this are not discounted")
     discounts: list[float] = Field(
         [0.5, 1.0, 1.5],
-        min_length=3,
-        max_length=3,
-        description="Kneser-Ney: used if the text is too small to estimate them",
+        description="Kneser-Ney: of counts 1, 2, 3 and more, if the text is too small to estimate them",
     )
     unknown: Literal["share", "good-turing"] = Field(
         "share",
@@ -66,6 +64,15 @@ class NgramSettings(Settings):
             if not value >= 0:
                 raise ValueError("must be 0 or more, or inf")
         return eps
+
+    @field_validator("discounts")
+    @classmethod
+    def _within_counts(cls, discounts: list[float]) -> list[float]:
+        if len(discounts) != 3 or not all(0 <= value <= k for k, value in enumerate(discounts, start=1)):
+            raise ValueError(
+                "must be three numbers: of count 1 from 0 to 1, of 2 from 0 to 2, of 3 from 0 to 3"
+            )
+        return discounts
 
     @field_validator("bits")
     @classmethod

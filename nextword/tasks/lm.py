@@ -122,13 +122,13 @@ class LanguageModelling(Task):
         return auto.choose(keys, minutes)
 
     def examples(self, files: Sequence[str], valid: Sequence[str], settings: RunSettings) -> Texts:
-        """Open the texts; held-out text is given, or the end of the text for families that validate."""
+        """Open the texts; held-out text is given, or the end of the text where a part of it is held out."""
         data = cast(DataSettings, settings.data)
         if valid:
             held_out = Source.for_reading(valid, data)
             source = Source.for_training(files, data)
             return Texts(source, held_out, tuple(_shared(source, held_out)))
-        if settings.find_family().measures and data.hold_out > 0:
+        if _holds_out(settings):
             try:
                 return Texts(*hold_out(files, data))
             except TooShort:
@@ -146,6 +146,8 @@ class LanguageModelling(Task):
         text = yield from encode(examples.source, settings.text, settings.data, how.scratch, how.vocabulary)
         valid = examples.valid
         held_out = None if valid is None else text.tokenizer.encode_blocks(valid.blocks(), costs=True)
+        if not _holds_out(settings):  # the settings of a run say what was done
+            settings = changed(settings, {"data.hold_out": 0.0})
         return settings.with_tokenizer(text.tokenizer.name), PreparedText(text, held_out)
 
     def sample(self, examples: Texts, settings: RunSettings, how: Preparation) -> tuple[RunSettings, Sample]:
@@ -387,6 +389,12 @@ def limit_to_time(settings: RunSettings, texts: Texts, seconds: float | None) ->
     }
     learned = values if settings.text.tokenizer in sizes.LEARNED else {}
     return with_open(settings, learned), replace(texts, source=source, valid=valid)
+
+
+def _holds_out(settings: RunSettings) -> bool:
+    """Tell whether a part of the text is held out: for networks, and for count models that were told to."""
+    share = cast(DataSettings, settings.data).hold_out
+    return share > 0 and (settings.find_family().measures or "data.hold_out" in settings.named)
 
 
 def _shared(source: Source, valid: Source) -> Iterator[Note]:

@@ -44,6 +44,18 @@ def test_train_json_is_one_object(nextword, corpus, here):
     assert "is also in the training text" in done.err
 
 
+def test_counts_hold_out_a_part_of_the_text_only_when_they_are_told_to(nextword, corpus, here):
+    whole = nextword("train", corpus, "--model", "ngram", "--out", "a", "--json").json
+    told = nextword(
+        "train", corpus, "--model", "ngram", "--set", "data.hold_out=0.25", "--out", "b", "--json"
+    )
+    assert "valid_perplexity" not in whole
+    assert told.json["valid_perplexity"] > 1
+    assert told.json["tokens"] < whole["tokens"]
+    assert "\nhold_out = 0.0" in (here / "a" / "config.toml").read_text()
+    assert "\nhold_out = 0.25" in (here / "b" / "config.toml").read_text()
+
+
 def test_recipe_sets_what_it_names_and_set_wins(nextword, corpus, here):
     (here / "r.toml").write_text('family = "ngram-absolute"\n[model]\norder = 4\n[text]\nmin_count = 2\n')
     assert nextword("train", corpus, "--recipe", "r.toml", "--set", "model.order=2", "--out", "a").code == 0

@@ -36,7 +36,9 @@ def searched(model, monkeypatch, branched, **asked):
     return collect(generate(model, PROMPTS, settings))
 
 
-@pytest.mark.parametrize("values", [{}, {"position": "learned"}, {"kv_heads": 1}, {"position": "alibi"}])
+@pytest.mark.parametrize(
+    "values", [{}, {"position": "learned"}, {"kv_heads": 1}, {"position": "alibi"}, {"position": "shaw"}]
+)
 @pytest.mark.parametrize("asked", [{}, {"batch": 1}, {"beam_size": 6, "groups": 2}, {"min_tokens": 12}])
 def test_trees_and_windows_give_the_same_texts(values, asked, monkeypatch):
     model = language_model(**values)

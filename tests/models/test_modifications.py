@@ -15,6 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from nextword.blocks import losses
 from nextword.blocks.cache import Reading
+from nextword.decode.generate import DecodeSettings, collect, generate
 from nextword.models import presets
 from nextword.models.counts import count
 from nextword.models.encoder_decoder import EncoderDecoder, EncoderDecoderSettings
@@ -173,6 +174,21 @@ def test_with_doubles_word_by_word_agrees_with_reading_at_once_to_twelve_digits(
     assert features_BTD.dtype == torch.float64
     largest = float(features_BTD.abs().max())
     torch.testing.assert_close(torch.cat(one_by_one, dim=1), features_BTD, atol=1e-12 * largest, rtol=0)
+
+
+@every_row
+@pytest.mark.parametrize("longest", [5, 14])
+def test_a_beam_finds_the_same_with_trees_as_with_windows(name, longest, monkeypatch):
+    model, prompts = NeuralLanguageModel(network_of(name)), [(3, 4, 5), (6,), (), (7, 8, 9, 10)]
+    asked = DecodeSettings(decode="beam", beam_size=4, n_best=2, max_tokens=longest, min_tokens=3)
+    found = []
+    for width in (8, 0):
+        monkeypatch.setattr("nextword.decode.beam._BRANCHED", width)
+        found.append(collect(generate(model, prompts, asked)))
+    trees, windows = found
+    assert [text.ids for text in trees] == [text.ids for text in windows]
+    for tree, window in zip(trees, windows, strict=True):
+        np.testing.assert_allclose(tree.logprob, window.logprob, atol=1e-4)
 
 
 @every_row

@@ -18,6 +18,7 @@ from nextword.ngram.counts import count
 from nextword.ngram.model import NgramModel
 from nextword.ngram.settings import NgramSettings
 from nextword.ngram.smoothing.estimate import as_offsets
+from nextword.runs.settings import plan
 
 SMOOTHINGS = catalog.names("smoothing")
 PROBABILITIES = [name for name in SMOOTHINGS if name != "stupid"]
@@ -183,6 +184,14 @@ def test_all_strings_and_the_tail_sum_to_one(ids, smoothing):
         mass, rows, ids_B = mass[alive], rows[alive], ids_B[alive]
         states = model.step(ids_B, model.reorder(states, rows))[1]
     assert finished + np.exp(mass).sum() == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "discounts", [[0.5, -1, 1.5], [0.5, 2.5, 1], [1.5, 1, 1], [0.5, 1], [0, float("nan"), 1]]
+)
+def test_a_discount_is_at_most_its_count(discounts):
+    with pytest.raises(ConfigError, match=r"'model\.discounts' is \[.*; it must be three numbers"):
+        plan("ngram", sets={"model.discounts": discounts})
 
 
 def test_discounts_of_order_1_are_not_expected_of_a_closed_vocabulary():
