@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import copy
-import functools
 import math
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from modified_networks import LM, OTHERS, UNNORMED, V, every_row, network_of, settings
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from nextword.blocks import losses
 from nextword.blocks.cache import Reading
-from nextword.decode.generate import DecodeSettings, collect, generate
-from nextword.models import presets
 from nextword.models.counts import count
 from nextword.models.encoder_decoder import EncoderDecoder, EncoderDecoderSettings
 from nextword.models.encoder_decoder import count as count_both
@@ -25,13 +23,12 @@ from nextword.models.modifications import PARTS, ROWS, SOURCE, TABLE, TARGET, VO
 from nextword.models.narang import count_of, settings_of
 from nextword.models.network import NeuralLanguageModel
 from nextword.models.parts import EncoderPartSettings
-from nextword.models.transformer import TRANSFORMER, TransformerNetwork, TransformerSettings
+from nextword.models.transformer import TRANSFORMER
 
 torch.set_num_threads(1)
 
-V, T = 40, 23
+T = 23
 CLOSE = 6e-6  # of large numbers: float32 has 7 digits
-UNNORMED = {"ablations/norm-none"}  # numbers, and what is rounded off them, grow from layer to layer
 # Parts of these compute in float32 whatever their weights are.
 SINGLE = {
     "mixture-of-experts", "switch-transformer", "product-key-memory", "modern/latent-attention",
@@ -39,7 +36,6 @@ SINGLE = {
     "modern/linear-attention", "modern/retnet", "modern/mamba2", "modern/gated-delta", "modern/mlstm",
     "modern/slstm",
 }  # fmt: skip
-LM = [row.name for row in TABLE if row.sets is not None]
 ROWS_BY_NAME = {row.name: row for row in TABLE}
 # Narang et al. 2021, table 1, with the exact integers of the code that was measured.
 INTEGERS = {
@@ -75,27 +71,6 @@ PRODUCTS = {
     "Switch Transformer": 9.314, "Funnel Transformer": 5.785, "Weighted Transformer": 68.910,
     "Product key memory": 9.039,
 }  # fmt: skip
-# Every preset of the catalog that modifies a Transformer; those beside the table take longer together.
-OTHERS = [name for name in presets.names() if name.startswith(("modern/", "ablations/"))]
-every_row = pytest.mark.parametrize("name", [*LM, *(pytest.param(n, marks=pytest.mark.slow) for n in OTHERS)])
-
-
-def settings(name: str) -> TransformerSettings:
-    given = presets.find(name if "/" in name else f"narang/{name}").settings.items()
-    values = {key.removeprefix("model."): value for key, value in given if key.startswith("model.")}
-    tiny = {"hidden": 24, "head_size": 4, "inner": 32, "context": 10, "mask_impossible": True, "dropout": 0.0}
-    return TransformerSettings(**{**values, **tiny})
-
-
-@functools.cache
-def network_of(name: str) -> TransformerNetwork:
-    torch.manual_seed(3)
-    network = TRANSFORMER.build(settings(name), V, False)
-    network.prepare(torch.arange(V).float())
-    with torch.no_grad():
-        for weight in network.parameters():
-            weight += (0.01 if name in UNNORMED else 0.1) * torch.randn_like(weight)
-    return network
 
 
 def ids(rows: int = 3, columns: int = T) -> torch.Tensor:
@@ -174,21 +149,6 @@ def test_with_doubles_word_by_word_agrees_with_reading_at_once_to_twelve_digits(
     assert features_BTD.dtype == torch.float64
     largest = float(features_BTD.abs().max())
     torch.testing.assert_close(torch.cat(one_by_one, dim=1), features_BTD, atol=1e-12 * largest, rtol=0)
-
-
-@every_row
-@pytest.mark.parametrize("longest", [5, 14])
-def test_a_beam_finds_the_same_with_trees_as_with_windows(name, longest, monkeypatch):
-    model, prompts = NeuralLanguageModel(network_of(name)), [(3, 4, 5), (6,), (), (7, 8, 9, 10)]
-    asked = DecodeSettings(decode="beam", beam_size=4, n_best=2, max_tokens=longest, min_tokens=3)
-    found = []
-    for width in (8, 0):
-        monkeypatch.setattr("nextword.decode.beam._BRANCHED", width)
-        found.append(collect(generate(model, prompts, asked)))
-    trees, windows = found
-    assert [text.ids for text in trees] == [text.ids for text in windows]
-    for tree, window in zip(trees, windows, strict=True):
-        np.testing.assert_allclose(tree.logprob, window.logprob, atol=1e-4)
 
 
 @every_row
