@@ -188,8 +188,11 @@ def test_checkpoint_that_cannot_be_written_is_told_once_and_the_training_goes_on
 @pytest.mark.slow  # the minutes pass, however busy the machine is
 def test_minutes_go_on_where_they_were_and_the_recorded_plan_is_kept(text, tmp_path):
     finished(order(text), tmp_path / "first")  # compiles what is compiled once
-    small = {"train.threads": 1, "model.hidden": 16, "train.save_every": 5, "train.batch": 4}
-    asked = Order((str(text),), model="rnn", tokenizer="words", minutes=0.3, sets=small | {"train.length": 8})
+    small = {
+        "train.threads": 1, "model.hidden": 16, "train.batch": 4, "train.length": 8, "train.save_every": 5,
+        "train.log_every": 1,  # an event a step, so that no checkpoint passes unseen
+    }  # fmt: skip
+    asked = Order((str(text),), model="rnn", tokenizer="words", minutes=0.3, sets=small)
     killed_after(10, asked, tmp_path / "r")
     name = (tmp_path / "r/checkpoint/LAST").read_text().strip()
     then = json.loads((tmp_path / "r/checkpoint" / name / "state.json").read_text())
