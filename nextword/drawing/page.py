@@ -22,6 +22,7 @@ from nextword.system.disk import write_file
 Cell = str | int | float | bool | None
 
 _NUMBER = re.compile(r"[+-]?[\d.,]+( ± [\d.,]+)?( [kMG])?|-|")  # as formatted for people, or nothing
+_WORDS = 24  # characters of a cell from which it is taken for a sentence
 CLOSING = "\n</body></html>\n"  # behind the last part of a page
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -35,9 +36,11 @@ class Table:
     title: str = ""
 
     def html(self) -> str:
-        """Format as an HTML table; numbers are right-aligned."""
-        numbers = self._numbers()
-        kind = [' class="n"' if number else "" for number in numbers]
+        """Format as an HTML table; numbers are right-aligned, and only sentences are broken into lines."""
+        kind = [
+            ' class="n"' if number else ' class="t"' if place and self._is_text(place) else ""
+            for place, number in enumerate(self._numbers())
+        ]
         head = "".join(f"<th{k}>{markup(name)}</th>" for name, k in zip(self.columns, kind, strict=True))
         lines = (
             "".join(f"<td{k}>{markup(shown(cell))}</td>" for cell, k in zip(row, kind, strict=True))
@@ -64,6 +67,9 @@ class Table:
     def _numbers(self) -> list[bool]:
         """Return which columns contain only numbers, formatted or not: they are right-aligned."""
         return [all(_is_number(row[i]) for row in self.rows) for i in range(len(self.columns))]
+
+    def _is_text(self, column: int) -> bool:
+        return any(len(shown(row[column])) > _WORDS for row in self.rows)
 
     def to_json(self) -> list[dict[str, Cell]]:
         """Return one object per row."""

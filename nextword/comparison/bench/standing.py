@@ -72,7 +72,7 @@ class RowStanding:
         if self.p is None:
             return f"no verdict below {SEEDS} seeds"
         if self.p >= LEVEL:
-            return f"no difference ({shown_p(self.p)})"
+            return f"no difference shown ({shown_p(self.p)})"
         return f"{'worse' if self.test.behind > 0 else 'better'} ({shown_p(self.p)})"
 
     @property
@@ -141,21 +141,21 @@ class Standing:
             "ops/token": ["-" if (ops := row.first.operations) is None else number(ops) for row in self.rows],
             "step/s": [f"{self.steps_per_second(row):.2f}" for row in self.rows],
             "speed": [f"{row.first.relative_speed:.2f}" for row in self.rows],
-            "rate": [f"{row.first.rate:g}" for row in self.rows],
             "early loss": [row.shown(lambda run: run.early) for row in self.rows],
             "final loss": [row.shown(lambda run: run.final) for row in self.rows],
             "bits per byte": [row.shown(lambda run: run.bits_per_byte) for row in self.rows],
             "difference": [difference(row) for row in self.rows],
-            "seeds": [len(row.runs) for row in self.rows],
         }
-        if self.precisions:
-            columns["precision"] = [row.precision for row in self.rows]
-        if any(row.published is not None and row.published.final is not None for row in self.rows):
-            columns["published loss"] = [_published(row) for row in self.rows]
-        for name, figures in self.probes.items():
-            columns[_title(name, figures)] = [_probed(row, figures) for row in self.rows]
         if not self.is_undecided:
             columns[f"against {self.baseline.title}"] = [row.verdict for row in self.rows]
+        for name, figures in self.probes.items():
+            columns[_title(name, figures)] = [_probed(row, figures) for row in self.rows]
+        if any(row.published is not None and row.published.final is not None for row in self.rows):
+            columns["published loss"] = [_published(row) for row in self.rows]
+        columns["seeds"] = [len(row.runs) for row in self.rows]
+        columns["rate"] = [f"{row.first.rate:g}" for row in self.rows]
+        if self.precisions:
+            columns["precision"] = [row.precision for row in self.rows]
         return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)))
 
     def __str__(self) -> str:
