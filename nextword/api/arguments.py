@@ -16,9 +16,9 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
-from nextword.core import catalog
 from nextword.core.errors import ConfigError, NextwordError
 from nextword.core.spelling import for_python
+from nextword.core.suggestions import unknown
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -70,7 +70,7 @@ class Entrance:
             if name not in names:
                 allowed = [each for each in names if each != "self"]
                 about = f"of {self.function.__name__}"
-                raise ConfigError(catalog.unknown("argument", name, allowed, about))
+                raise ConfigError(unknown("argument", name, allowed, about))
         for name, value in self.signature.bind(*given, **named).arguments.items():
             if name not in self.hints:
                 continue

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from nextword.api.arguments import checked
 from nextword.api.opened import Name, Opened, language_model, opened
-from nextword.core import catalog
 from nextword.core.errors import ConfigError
 from nextword.core.events import Done, Event, Stage, finish
+from nextword.core.suggestions import unknown
 from nextword.formats.arpa.files import write_arpa
 from nextword.ngram.model import NgramModel
 from nextword.text.words import WordTokenizer
@@ -36,7 +36,7 @@ def export(run: Opened | Name, path: Name, to: str = "arpa") -> Path:
 def exporting(run: Opened | Name, to: str, path: Name) -> Iterator[Event]:
     """Run `export` and yield its progress; the last event says what was written."""
     if to not in FORMATS:
-        raise ConfigError(catalog.unknown("export format", to, FORMATS))
+        raise ConfigError(unknown("export format", to, FORMATS))
     if to == "ctranslate2":
         yield from _translator(opened(run), path)
         return

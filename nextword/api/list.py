@@ -9,6 +9,7 @@ from nextword.core import catalog, config
 from nextword.core.descriptions import describe, origin
 from nextword.core.errors import ConfigError
 from nextword.core.settings import allowed
+from nextword.core.suggestions import same_but_case, unknown
 from nextword.models import presets
 from nextword.runs.settings import plan
 
@@ -24,15 +25,15 @@ def names(slot: str) -> list[dict[str, Any]]:
     """List every name of a slot with one line on it and where it comes from, or every setting of a model."""
     if slot.lower() == MODIFICATIONS:
         return modifications()
-    if (found := catalog.same_but_case(slot, catalog.slots())) is not None:
+    if (found := same_but_case(slot, catalog.slots())) is not None:
         return [
             {"name": name, "from": origin(found, name), "description": describe(found, name)}
             for name in catalog.names(found)
         ]
-    if (model := catalog.same_but_case(slot, presets.names())) is not None:
+    if (model := same_but_case(slot, presets.names())) is not None:
         return settings(model)
     allowed = [*catalog.slots(), MODIFICATIONS, *presets.names()]
-    raise ConfigError(catalog.unknown("slot", slot, allowed, more="nextword list"))
+    raise ConfigError(unknown("slot", slot, allowed, more="nextword list"))
 
 
 def modifications() -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from typing import Any
 from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
 from nextword.core.family import CompositeFamily, NetworkFamily
+from nextword.core.suggestions import unknown
 from nextword.models import presets
 from nextword.runs.settings import RunSettings, family_of, groups_of, plan
 from nextword.runs.settings import task_of as find_task
@@ -156,7 +157,7 @@ def _check_sets(asked: Sequence[_Asked], sets: Mapping[str, Any]) -> None:
     for key in sets:
         if key not in allowed:
             near = [each for each in allowed if each.partition(".")[0] == key.partition(".")[0]]
-            raise ConfigError(catalog.unknown("setting", key, near or allowed, "(none of the models has it)"))
+            raise ConfigError(unknown("setting", key, near or allowed, "(none of the models has it)"))
 
 
 def _tokenizer(asked: Sequence[_Asked]) -> str | None:

@@ -19,9 +19,9 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from nextword.core import own_parts
-from nextword.core.catalog import listed, nearest
 from nextword.core.errors import ConfigError
 from nextword.core.settings import Choice, Settings
+from nextword.core.suggestions import listed, nearest
 
 Groups = Mapping[str, type[Settings]]  # "model" -> NgramSettings, "text" -> TextSettings, …
 _BARE = re.compile(r"[A-Za-z0-9_-]+")

@@ -26,6 +26,7 @@ from pydantic_core import CoreSchema, core_schema
 from nextword.core import catalog
 from nextword.core.display import show_size
 from nextword.core.errors import ConfigError
+from nextword.core.suggestions import same_but_case, suggestion
 
 
 class Settings(BaseModel):
@@ -61,9 +62,9 @@ class Choice:
 
     def check(self, name: str) -> str:
         """The name as it is spelled in the catalog, or an error that says what is allowed."""
-        found = catalog.same_but_case(name, self.extra) or catalog.spelled(self.slot, name)
+        found = same_but_case(name, self.extra) or catalog.spelled(self.slot, name)
         if found is None:
-            raise ValueError(catalog.suggestion(name, self.names(), f"nextword list {self.slot}"))
+            raise ValueError(suggestion(name, self.names(), f"nextword list {self.slot}"))
         return found
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

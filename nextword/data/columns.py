@@ -6,8 +6,8 @@ import csv
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from nextword.core.catalog import nearest
 from nextword.core.errors import DataError, MissingPart
+from nextword.core.suggestions import nearest
 from nextword.data.delimiter import table_rows
 from nextword.data.json_lines import json_records
 from nextword.data.paths import Source

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from nextword.core.catalog import nearest
 from nextword.core.contracts import Block
 from nextword.core.errors import DataError, MissingPart
+from nextword.core.suggestions import nearest
 from nextword.data.paths import STDIN, Source
 from nextword.data.plain import TextChecker
 from nextword.data.settings import DataSettings

@@ -9,9 +9,9 @@ import csv
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from nextword.core.catalog import nearest
 from nextword.core.contracts import Block
 from nextword.core.errors import DataError
+from nextword.core.suggestions import nearest
 from nextword.data.delimiter import NAMES, describe, find_delimiter, peek, table_rows
 from nextword.data.json_lines import json_records
 from nextword.data.paths import Source

@@ -20,6 +20,7 @@ from nextword.core import catalog, config
 from nextword.core.errors import ConfigError, DamagedError
 from nextword.core.family import CompositeFamily, Family
 from nextword.core.settings import Settings, TrainSettings
+from nextword.core.suggestions import suggestion
 from nextword.data.classes import ClassVocabulary
 from nextword.models import calibration
 from nextword.models.calibration import Calibration
@@ -49,7 +50,7 @@ class EnsembleSettings(Settings):
         for name in models:
             if catalog.spelled("classifier", name) is None or name == "ensemble":
                 others = [each for each in catalog.names("classifier") if each != "ensemble"]
-                raise ValueError(catalog.suggestion(name, others, "nextword list classifier"))
+                raise ValueError(suggestion(name, others, "nextword list classifier"))
         return models
 
 

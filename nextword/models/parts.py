@@ -26,6 +26,7 @@ from nextword.blocks.universal import RecurrenceSettings
 from nextword.blocks.window import WindowedSettings
 from nextword.core import catalog
 from nextword.core.settings import ComposedSettings, Slot
+from nextword.core.suggestions import suggestion
 from nextword.models.build import DIFFER, NAMING, shape_of
 
 
@@ -177,7 +178,5 @@ def _setting(text: str) -> tuple[str, Any]:
             raise ValueError(f"'{text}': the value must be a whole number")
         return name, int(value)
     if slot and not catalog.has(slot, value):
-        raise ValueError(
-            f"'{text}': {catalog.suggestion(value, catalog.names(slot), f'nextword list {slot}')}"
-        )
+        raise ValueError(f"'{text}': {suggestion(value, catalog.names(slot), f'nextword list {slot}')}")
     return name, value

@@ -12,6 +12,7 @@ from typing import Any
 
 from nextword.core import catalog
 from nextword.core.errors import ConfigError
+from nextword.core.suggestions import nearest, same_but_case
 from nextword.models.ladders import LADDERS
 
 
@@ -105,7 +106,7 @@ def find(name: str, slot: str = "model") -> Preset:
 
     ``slot``: where a task's families are named. Sizes of a family (``lstm-small``) exist for all tasks.
     """
-    found = name if name in names(slot) else catalog.same_but_case(name, names(slot))
+    found = name if name in names(slot) else same_but_case(name, names(slot))
     known = {**PRESETS, **modifications()} if slot == "model" else {}
     if found in known:
         return known[found]
@@ -129,7 +130,7 @@ def _unknown(name: str, slot: str) -> str:
     if slot != "model" and name in names():
         allowed = ", ".join(["auto", *catalog.names(slot)])
         return f"'{name}' is a model for another task; models of this one: {allowed}"
-    guess = catalog.nearest(name, ["auto", *names(slot)])
+    guess = nearest(name, ["auto", *names(slot)])
     hint = f"did you mean '{guess}'? " if guess else ""
     families = ", ".join(["auto", *catalog.names(slot)])
     count = len(PRESETS) + len(modifications())

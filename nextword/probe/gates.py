@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from nextword.core.catalog import unknown
 from nextword.core.contracts import NATS_PER_BIT
 from nextword.core.errors import ConfigError, DataError
+from nextword.core.suggestions import unknown
 from nextword.drawing.heat import Names, heat
 from nextword.drawing.page import Table
 from nextword.drawing.svg import Axis, Guide, Series, lines

@@ -14,6 +14,7 @@ from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
 from nextword.core.family import Family, NetworkFamily
 from nextword.core.settings import Settings, TrainSettings
+from nextword.core.suggestions import unknown
 from nextword.core.task import Task
 from nextword.models import presets
 from nextword.models.training import NeuralTrainSettings
@@ -256,4 +257,4 @@ def _tokenizer_name(name: str, default: str) -> str:
         return os.path.join(name, "tokenizer.json")
     if os.path.isfile(name):
         return name
-    raise ConfigError(catalog.unknown("tokenizer", name, catalog.names("tokenizer"), "(no such file either)"))
+    raise ConfigError(unknown("tokenizer", name, catalog.names("tokenizer"), "(no such file either)"))

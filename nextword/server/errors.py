@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as AnyHTTPException
 
-from nextword.core.catalog import nearest
+from nextword.core.suggestions import nearest
 from nextword.server.schemas import parameters
 
 _log = logging.getLogger("nextword.server")

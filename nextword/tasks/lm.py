@@ -392,7 +392,7 @@ def limit_to_time(settings: RunSettings, texts: Texts, seconds: float | None) ->
 
 
 def _holds_out(settings: RunSettings) -> bool:
-    """Tell whether a part of the text is held out: for networks, and for count models that were told to."""
+    """Tell whether a part of the text is held out: for networks, and for count models where it is set."""
     share = cast(DataSettings, settings.data).hold_out
     return share > 0 and (settings.find_family().measures or "data.hold_out" in settings.named)
 

@@ -12,9 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from nextword.core.catalog import SLOTS, find, names, unknown
+from nextword.core.catalog import SLOTS, find, names
 from nextword.core.contracts import Block, Tokenizer, Unit
 from nextword.core.errors import ConfigError, FormatError
+from nextword.core.suggestions import unknown
 from nextword.text.settings import TextSettings
 from nextword.text.vocab import read_word_list
 

@@ -12,6 +12,7 @@ from nextword.core import catalog, config
 from nextword.core.errors import ConfigError
 from nextword.core.events import Note
 from nextword.core.family import CompositeFamily, NetworkFamily
+from nextword.core.suggestions import unknown
 from nextword.core.task import Preparation, Task
 from nextword.runs import saved
 from nextword.runs.settings import RunSettings, from_toml, plan
@@ -171,7 +172,7 @@ def _check_device(device: str, settings: RunSettings) -> None:
     neural = isinstance(settings.find_family(), NetworkFamily)
     allowed = _NEURAL_DEVICES if neural else _DEVICES
     if device not in allowed:
-        raise ConfigError(catalog.unknown("device", device, allowed, "" if neural else "for count models"))
+        raise ConfigError(unknown("device", device, allowed, "" if neural else "for count models"))
     if neural:
         from nextword.models.precision import find_device
 

@@ -53,10 +53,6 @@ def test_missing_package_of_a_plugin_is_named(monkeypatch):
         catalog.find("model", "needy")
 
 
-def test_nothing_to_choose_from_is_said():
-    assert catalog.unknown("thing", "x", []) == "unknown thing 'x'; there are none to choose from"
-
-
 def test_preset_is_a_family_with_settings():
     assert presets.find("ngram-mle").settings == {"model.smoothing": "mle"}
     assert presets.find("ngram").family == "ngram"
@@ -68,17 +64,6 @@ def test_case_of_a_name_does_not_matter():
     assert catalog.spelled("model", "LSTM") == "lstm"
     assert catalog.find_path("smoothing", "Katz") == catalog.find_path("smoothing", "katz")
     assert catalog.names("Model") == catalog.names("model")
-    assert catalog.same_but_case("A", ["a", "b"]) == "a"
-    assert catalog.same_but_case("Ab", ["aB", "AB"]) is None
-
-
-def test_long_list_is_cut_and_names_the_command_that_shows_all():
-    many = [f"name{number}" for number in range(40)]
-    said = catalog.unknown("thing", "name4O", many, more="nextword list thing")
-    assert said.startswith("unknown thing 'name4O'; did you mean 'name4")
-    assert "name11 and 28 more (nextword list thing shows all)" in said
-    assert "name12" not in said
-    assert catalog.listed(many[:14]) == ", ".join(many[:14])
 
 
 def test_unknown_model_is_answered_with_the_families_and_where_the_sizes_are():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nextword.core import catalog
 from nextword.core.errors import ConfigError
+from nextword.core.suggestions import unknown
 from nextword.models import presets
 from nextword.models.ablations import ABLATIONS
 from nextword.models.modern import MODERN
@@ -86,6 +86,6 @@ def _named(name: str) -> BenchRow:
     if name not in presets.names():
         allowed = [*SETS, *known, *presets.names()]
         raise ConfigError(
-            catalog.unknown("row", name, allowed, f"(nextword list modifications; sets: {', '.join(SETS)})")
+            unknown("row", name, allowed, f"(nextword list modifications; sets: {', '.join(SETS)})")
         )
     return BenchRow(name, name)

@@ -12,8 +12,8 @@ from nextword.comparison import setup as comparison
 from nextword.comparison.bench.rows import Rows, rows_of
 from nextword.comparison.entries import Entry
 from nextword.comparison.setup import Setup, folder_of
-from nextword.core import catalog
 from nextword.core.errors import ConfigError
+from nextword.core.suggestions import unknown
 from nextword.data.corpora import DEFAULT
 from nextword.data.source import Names
 from nextword.evaluation.lm.probes import PROBES, read_pairs
@@ -104,7 +104,7 @@ def budget_of(minutes: float | None, tokens: int | None, match: str | None) -> B
         raise ConfigError(f"'tokens' is {tokens}; it must be 1 or more")
     match = match or ("minutes" if tokens is None else "tokens")
     if match not in MATCHES:
-        raise ConfigError(catalog.unknown("match", match, MATCHES))
+        raise ConfigError(unknown("match", match, MATCHES))
     return Budget(tokens, minutes, match)
 
 
@@ -113,9 +113,7 @@ def _check_probes(names: Sequence[str]) -> None:
     for name in names:
         if name not in PROBES:
             if not Path(name).is_file():
-                raise ConfigError(
-                    catalog.unknown("probe", name, tuple(PROBES), "(or a file of minimal pairs)")
-                )
+                raise ConfigError(unknown("probe", name, tuple(PROBES), "(or a file of minimal pairs)"))
             read_pairs(Path(name))
 
 
