@@ -64,6 +64,7 @@ def checking(names: Sequence[str] = ()) -> Iterator[Event]:
         *_threads(machine),
         *_disk(),
         *_cache(),
+        *_compiled(),
     ]
     folders = [] if names else [(run, False) for path in _folders(RUNS) for run in runs_in(path)]
     for name in names:
@@ -249,6 +250,22 @@ def _cache() -> Iterator[Finding]:
         yield note("cache", f"{said}, and its disk has only {show_size(free)} free; set NEXTWORD_CACHE")
     else:
         yield ok("cache", said)
+
+
+def _compiled() -> Iterator[Finding]:
+    """Look for a folder that numba can keep compiled functions in: its own choices, in its order."""
+    user = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    folders = [*([Path(named)] if named else []), Path(__file__).parents[1], Path(user)]
+    kept = next((each for each in folders if os.access(nearest(each), os.W_OK | os.X_OK)), None)
+    if kept is None:
+        yield note(
+            "compiled functions",
+            f"neither {folders[-2]} nor {folders[-1]} is writable, so every command compiles them again, for "
+            "seconds; set NUMBA_CACHE_DIR to a folder of your own",
+        )
+    else:
+        yield ok("compiled functions", f"kept in {kept}")
 
 
 def _sizes(paths: Iterable[Path]) -> Iterator[int]:

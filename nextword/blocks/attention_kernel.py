@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numba.np import numpy_support
 
 from nextword.blocks.exponential import SUMS, exp
+from nextword.system.compiled import compiled
 
 Array = npt.NDArray[Any]
 
@@ -36,7 +37,7 @@ _array: Any = numpy_support.carray
 _floats, _indices = _pointer(types.float32), _pointer(types.int64)
 
 
-@njit(cache=True, fastmath=SUMS, nogil=True)
+@compiled(fastmath=SUMS, nogil=True)
 def _look(
     q_BX: Array,
     keys_UMSK: Array,
@@ -96,9 +97,9 @@ def _look(
                 out_BNK[b, n, k] = sum_K[k] / total
 
 
-@njit(
+@compiled(
     "void(intp, intp, intp, intp, intp, intp, intp, intp, UniTuple(intp, 6), intp, intp, float32)",
-    cache=True, nogil=True,
+    nogil=True,
 )  # fmt: skip
 def look(
     q: int, stride: int, keys: int, values: int, sources: int, counts: int, bias: int, columns: int,

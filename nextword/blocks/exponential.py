@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from nextword.system.compiled import compiled
 
 SUMS = {"reassoc", "contract", "nsz"}  # allow a sum to be split over the lanes of a register
 _LOWEST = np.float32(-87.0)  # exp of less is 0 in float32
@@ -41,7 +43,7 @@ bits_of: Any = intrinsic(_to_bits)
 float_of: Any = intrinsic(_to_float)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@compiled(nogil=True, fastmath={"contract"})
 def exp(x: Any) -> Any:
     """Compute e^x to the last bit or two: 2^n times a polynomial of the remainder."""
     low = x if x > _LOWEST else _LOWEST
@@ -53,7 +55,7 @@ def exp(x: Any) -> Any:
     return value if x > _LOWEST else _ZERO
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def ordered(bits: Any) -> Any:
     """Map the bits of floats to ordered integers, and back, so that the maximum needs no test for NaN."""
     return bits ^ ((bits >> _SIGN) & _REST)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from nextword.blocks.exponential import SUMS, bits_of, exp, float_of, ordered
+from nextword.system.compiled import compiled
 
 Array = npt.NDArray[Any]
 
@@ -20,20 +20,20 @@ _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 _HALF_WORD, _ROUND, _BIT = np.int32(16), np.int32(0x7FFF), np.int32(1)
 
 
-@njit(cache=True)
+@compiled()
 def _wide(half: Any) -> Any:
     """Widen a bfloat16, held as int16."""
     return float_of(np.int32(half) << _HALF_WORD)
 
 
-@njit(cache=True)
+@compiled()
 def _narrow(value: Any) -> Any:
     """Round to bfloat16, to the nearest, ties to even."""
     bits = bits_of(value)
     return np.int16((bits + _ROUND + ((bits >> _HALF_WORD) & _BIT)) >> _HALF_WORD)
 
 
-@njit(cache=True)
+@compiled()
 def _top(row_V: Array, bias_V: Array) -> Any:
     top = np.int32(-2147483647)
     for v in range(len(row_V)):
@@ -41,7 +41,7 @@ def _top(row_V: Array, bias_V: Array) -> Any:
     return float_of(ordered(top))
 
 
-@njit(cache=True)
+@compiled()
 def _top16(row_V: Array, bias_V: Array) -> Any:
     top = np.int32(-2147483647)
     for v in range(len(row_V)):
@@ -49,7 +49,7 @@ def _top16(row_V: Array, bias_V: Array) -> Any:
     return float_of(ordered(top))
 
 
-@njit(cache=True, fastmath=SUMS)
+@compiled(fastmath=SUMS)
 def _overwrite(row_V: Array, bias_V: Array, top: Any) -> Any:
     total = _ZERO
     for v in range(len(row_V)):
@@ -59,7 +59,7 @@ def _overwrite(row_V: Array, bias_V: Array, top: Any) -> Any:
     return total
 
 
-@njit(cache=True, fastmath=SUMS)
+@compiled(fastmath=SUMS)
 def _overwrite16(row_V: Array, bias_V: Array, top: Any) -> Any:
     total = _ZERO
     for v in range(len(row_V)):
@@ -69,19 +69,19 @@ def _overwrite16(row_V: Array, bias_V: Array, top: Any) -> Any:
     return total
 
 
-@njit(cache=True, fastmath=SUMS)
+@compiled(fastmath=SUMS)
 def _add(grad_V: Array, row_V: Array, scale: Any) -> None:
     for v in range(len(grad_V)):
         grad_V[v] += row_V[v] * scale
 
 
-@njit(cache=True, fastmath=SUMS)
+@compiled(fastmath=SUMS)
 def _add16(grad_V: Array, row_V: Array, scale: Any) -> None:
     for v in range(len(grad_V)):
         grad_V[v] += _wide(row_V[v]) * scale
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def gradients(
     logits_CV: Array, bias_V: Array, targets_C: Array, logp_C: Array, scale_C: Array, grad_V: Array
 ) -> None:
@@ -97,7 +97,7 @@ def gradients(
         _add(grad_V, row_V, scale_C[c])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def gradients16(
     logits_CV: Array, bias_V: Array, targets_C: Array, logp_C: Array, scale_C: Array, grad_V: Array
 ) -> None:

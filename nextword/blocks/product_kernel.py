@@ -16,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 from llvmlite.binding import get_host_cpu_features
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from nextword.system.compiled import compiled
 
 Array = npt.NDArray[Any]
 _code: Any = cgutils
@@ -125,7 +127,7 @@ _add: Any = intrinsic(_added)
 _copy: Any = intrinsic(_copied)
 
 
-@njit("void(intp, intp, intp, intp, intp, intp, intp)", cache=True, nogil=True)
+@compiled("void(intp, intp, intp, intp, intp, intp, intp)", nogil=True)
 def multiply(x: int, N: int, depth: int, panels: int, bias: int, y: int, width: int) -> None:
     """Write y = x Wᵀ + b: at ``x`` are N rows of ``depth`` numbers, at ``y`` rows of ``width``.
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from nextword.blocks.exponential import SUMS, exp
+from nextword.system.compiled import compiled
 
 Array = npt.NDArray[Any]
 
 
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "reassoc"})
+@compiled(nogil=True, fastmath={"nnan", "nsz", "reassoc"})
 def _peak(row_V: Array) -> Any:
     """Return the largest number; any one where there is NaN, which stays what it is."""
     peak = row_V[0]
@@ -22,7 +22,7 @@ def _peak(row_V: Array) -> Any:
     return peak
 
 
-@njit("void(float32[:, ::1])", cache=True, nogil=True, fastmath=SUMS)
+@compiled("void(float32[:, ::1])", nogil=True, fastmath=SUMS)
 def normalize(logits_NV: Array) -> None:
     """Write x - log Σ exp x in the place of each number x of a row."""
     N, V = logits_NV.shape

@@ -62,7 +62,9 @@ class Choice:
 
     def check(self, name: str) -> str:
         """The name as it is spelled in the catalog, or an error that says what is allowed."""
-        found = same_but_case(name, self.extra) or catalog.spelled(self.slot, name)
+        if name in self.extra:
+            return name
+        found = catalog.spelled(self.slot, name) or same_but_case(name, self.extra)
         if found is None:
             raise ValueError(suggestion(name, self.names(), f"nextword list {self.slot}"))
         return found

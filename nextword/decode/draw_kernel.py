@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from nextword.blocks.exponential import SUMS, bits_of, exp, float_of, ordered
+from nextword.system.compiled import compiled
 
 Array = npt.NDArray[Any]
 _BLOCK = 128  # tokens of a block
 _ZERO, _LITTLE = np.float32(0.0), 1e-6
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _peak(logp_V: Array, added_V: Array) -> Any:
     peak = np.int32(-2147483647)
     for v in range(len(logp_V)):
@@ -27,7 +27,7 @@ def _peak(logp_V: Array, added_V: Array) -> Any:
     return float_of(ordered(peak))
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@compiled(nogil=True, fastmath=SUMS)
 def _mass(logp_K: Array, added_K: Array, peak: Any) -> Any:
     total = np.float32(0.0)
     for k in range(len(logp_K)):
@@ -35,7 +35,7 @@ def _mass(logp_K: Array, added_K: Array, peak: Any) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _sums(logp_V: Array, added_V: Array, peak: Any, ends_N: Array) -> float:
     """Write the sums of p up to the end of each block; return the last."""
     total, V = 0.0, len(logp_V)
@@ -46,7 +46,7 @@ def _sums(logp_V: Array, added_V: Array, peak: Any, ends_N: Array) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def draw_rows(logp_RV: Array, added_V: Array, uniform_R: Array, words_R: Array, stuck: int) -> None:
     """Write a token for each row, drawn from log p plus what is added; ``stuck`` where none is possible."""
     R, V = logp_RV.shape

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from nextword.system.compiled import compiled
 
 Array = npt.NDArray[Any]
 _BLOCK = 32  # tokens of a block
 
 
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "reassoc"})
+@compiled(nogil=True, fastmath={"nnan", "nsz", "reassoc"})
 def _peak(values_V: Array, first: int) -> Any:
     """Return the largest number of a block."""
     peak = values_V[first]
@@ -21,7 +22,7 @@ def _peak(values_V: Array, first: int) -> Any:
     return peak
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def top_rows(values_RV: Array, best_RC: Array, ids_RC: Array) -> None:
     """Write the largest numbers of each row and where they stand, best first, equal ones by id."""
     R, V = values_RV.shape

@@ -14,10 +14,11 @@ import ctypes
 from collections.abc import Callable
 
 import numpy as np
-from numba import carray, cfunc, njit, types  # type: ignore[attr-defined]
+from numba import carray, types  # type: ignore[attr-defined]
 
 from nextword.formats import walk_kernels as kernels
 from nextword.formats.steps import Steps
+from nextword.system.compiled import compiled, compiled_callback
 from nextword.text.kernels import word_at
 
 _OBJECT = types.intp  # the address of a Python object; 0: there was an error
@@ -39,18 +40,18 @@ _clear = _python("PyErr_Clear", types.void)
 _call = _python("PyObject_Vectorcall", _OBJECT, _OBJECT, types.intp, types.intp, _OBJECT)
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _number(array, place):
     """Return a number of an array, given its address."""
     return np.int64(kernels.load_uint64(array, place))
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _row(address):
     return carray(kernels.pointer(address), (kernels.ANY,), np.int64)
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _read(at, before, word, after):
     """Read a word; return log10 p, or NaN where something else must be done first."""
     head = _row(at)
@@ -69,7 +70,7 @@ def _read(at, before, word, after):
     return kernels.step(head, context, index, _row(_bytes(after)))
 
 
-@cfunc(_OBJECT(_OBJECT, types.intp, types.intp, _OBJECT), cache=True)
+@compiled_callback(_OBJECT(_OBJECT, types.intp, types.intp, _OBJECT))
 def _base_score(me, args, count, names):
     """Be a function with positional arguments; ``me`` is what `function` makes."""
     if count == 3 and names == 0:

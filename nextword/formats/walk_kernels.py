@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import carray, njit, types  # type: ignore[attr-defined]
+from numba import carray, types  # type: ignore[attr-defined]
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -24,6 +24,7 @@ from nextword.core.contracts import END, START, UNKNOWN
 from nextword.formats.arpa.lines import ZERO_LOG10
 from nextword.ngram.fast.index import SPILL, place_of
 from nextword.ngram.settings import LONGEST
+from nextword.system.compiled import compiled
 from nextword.text.kernels import next_word
 
 # The head: numbers of the model, then LEVEL columns for each order.
@@ -75,25 +76,25 @@ _int32, _uint32, _float32, _float64 = map(_loader, (types.int32, types.uint32, t
 load_uint64 = _loader(types.uint64)
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _column(head, n, column):
     """Return a number of level n, counted from 0."""
     return head[np.uint64(FIXED + n * LEVEL + column)]
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _number(head, n, column, node):
     """Return a probability or weight of a node of the trie."""
     return np.float64(_float32(_column(head, n, column), node))
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _weight_of(head, word):
     """Return the weight of a single word as context; it is next to its probability."""
     return np.float64(_float32(head[UNIGRAMS], 2 * word + 1))
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _extensions(head, n, node):
     """Return where the extensions of a node of level n (from 0) start and stop."""
     children = _column(head, n, CHILDREN)
@@ -102,7 +103,7 @@ def _extensions(head, n, node):
     return np.int64(_uint32(children, node)), np.int64(_uint32(children, node + 1))
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def vocabulary(head):
     """Return the table of words as `next_word` takes it."""
     return (
@@ -113,7 +114,7 @@ def vocabulary(head):
     )
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _in_trie(head, n, node, word):
     """Return the node of level n+1 that extends a node of level n: -1 none, -2 an offset is damaged."""
     low, stop = _extensions(head, n, node)
@@ -129,7 +130,7 @@ def _in_trie(head, n, node, word):
     return low if _int32(words, low) == word else np.int64(-1)
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _in_table(head, n, node, word):
     """Return the place of an n-gram in the hash table of level n+1, or -1; `_touch` was there before."""
     table = _column(head, n + 1, TABLE)
@@ -144,7 +145,7 @@ def _in_table(head, n, node, word):
         at += 1
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _touch(head, nodes, held, word):
     """Read the first place of every n-gram that ends in a word, so that the cache misses overlap."""
     touched = np.uint64(0)
@@ -155,7 +156,7 @@ def _touch(head, nodes, held, word):
     head[TOUCHED] = np.int64(touched)
 
 
-@njit(cache=True)
+@compiled()
 def _advance(head, nodes, held, word):
     """Read a word after the contexts ``nodes[:held]``, from the shortest; they become those after it.
 
@@ -201,7 +202,7 @@ def _advance(head, nodes, held, word):
     return product, zeros, found
 
 
-@njit(cache=True)
+@compiled()
 def _block(head, sentence, at, end, nodes, weights, p, found):
     """Read up to BLOCK words level by level, so that cache misses of all words overlap.
 
@@ -248,7 +249,7 @@ def _block(head, sentence, at, end, nodes, weights, p, found):
     return np.int64(count), at, going
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _rooms(head):
     """Return nodes, weights, p and lengths of a block."""
     cells = (LONGEST + 1) * (BLOCK + 1)
@@ -262,14 +263,14 @@ def _rooms(head):
     )
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _carry(order, nodes, weights, column):
     """Let a column of a block be the word before the next one."""
     for n in range(order - 1):
         nodes[n, 0], weights[n, 0] = nodes[n, column], weights[n, column]
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _first(head, nodes, weights, begin):
     """Set the word before the first block: START or none."""
     for n in range(head[ORDER]):
@@ -278,7 +279,7 @@ def _first(head, nodes, weights, begin):
         nodes[0, 0], weights[0, 0] = _START, _weight_of(head, _START)
 
 
-@njit(cache=True)
+@compiled()
 def score(head, sentence, begin, end):
     """Compute log10 p of a sentence's bytes; NaN: see `_advance`."""
     if head[INDEXED] == 0:
@@ -299,7 +300,7 @@ def score(head, sentence, begin, end):
     return total + math.log10(product)
 
 
-@njit(cache=True)
+@compiled()
 def _score_by_words(head, sentence, begin, end):
     """Compute `score` word by word."""
     order, held = head[ORDER], 0
@@ -327,7 +328,7 @@ def _score_by_words(head, sentence, begin, end):
     return total + math.log10(product)
 
 
-@njit(cache=True)
+@compiled()
 def full_scores(head, sentence, begin, end, log10, length, is_unknown):
     """Write log10 p, n-gram length and whether it is unknown for every word; return how many.
 
@@ -350,7 +351,7 @@ def full_scores(head, sentence, begin, end, log10, length, is_unknown):
     return np.int64(total)
 
 
-@njit(cache=True)
+@compiled()
 def _full_scores_by_words(head, sentence, begin, end, log10, length, is_unknown):
     """Compute `full_scores` word by word."""
     order, held = head[ORDER], 0
@@ -376,7 +377,7 @@ def _full_scores_by_words(head, sentence, begin, end, log10, length, is_unknown)
     return count
 
 
-@njit(cache=True)
+@compiled()
 def step(head, before, word, after):
     """Return log10 p of a word after a context and write the context after it; NaN: see `_advance`.
 
@@ -399,7 +400,7 @@ def step(head, before, word, after):
     return math.log10(p) + zeros
 
 
-@njit(cache=True)
+@compiled()
 def matter(head, context):
     """Return how many words of a context can still matter; -1 if an offset points outside its array.
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from nextword.system.compiled import compiled
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -18,7 +19,7 @@ _JOIN, _MIX = _U(0xC6A4A7935BD1E995), _U(0x9E3779B97F4A7C15)
 _EVERY = 8  # tokens whose probabilities are multiplied before a logarithm is taken
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _longer(key: Any, token: Any) -> Any:
     """Return the key of an n-gram with one more token before it; 0 is never a key."""
     key = (key + _U(1)) * _JOIN + token
@@ -26,7 +27,7 @@ def _longer(key: Any, token: Any) -> Any:
     return key if key != _U(0) else _U(1)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _find(keys: Array, key: Any) -> Any:
     """Return the slot of a key, or the free slot where it would be."""
     mask = _U(len(keys) - 1)
@@ -36,7 +37,7 @@ def _find(keys: Array, key: Any) -> Any:
     return slot
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _grown(keys: Array, rows: Array) -> Any:
     more = np.zeros(2 * len(keys), np.uint64)
     numbers = np.zeros(2 * len(keys), np.int32)
@@ -47,7 +48,7 @@ def _grown(keys: Array, rows: Array) -> Any:
     return more, numbers
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def number(tokens: Array, bounds: Array, length: int, keys: Array, rows: Array, used: int) -> Any:
     """Number the n-grams of one length: a row for each, new ones from ``used`` on.
 
@@ -71,7 +72,7 @@ def number(tokens: Array, bounds: Array, length: int, keys: Array, rows: Array, 
     return found, keys, rows, used
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def score(
     tokens: Array,
     bounds: Array,

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from nextword.system.compiled import compiled
 
 Array = npt.NDArray[Any]
 _LEAST = np.float32(1e-30)  # the largest number of a row, at least: a row of zeros has a scale, too
@@ -14,7 +15,7 @@ _MOST = np.float32(127)
 _NO_SIGN = np.int32(0x7FFFFFFF)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def round_rows(x_NI: Array, bits_NI: Array, q_NI: Array, scale_N: Array) -> None:
     """Write x ≈ r q: q in int8, r a scale for each row; ``bits_NI`` are those of x.
 
@@ -36,7 +37,7 @@ def round_rows(x_NI: Array, bits_NI: Array, q_NI: Array, scale_N: Array) -> None
             q_NI[n, i] = np.int8(np.int32(np.rint(x_NI[n, i] / scale)))
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@compiled(nogil=True, fastmath={"contract"})
 def scale_sums(sums_NO: Array, scale_N: Array, scale_O: Array, bias_O: Array, y_NO: Array) -> None:
     """Write y = r s Σ + b: the sums in the scales of the row and of the output, and the bias."""
     N, width = sums_NO.shape

@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from nextword.system.compiled import compiled
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _errors(z_K: Array, labels: Array, several: bool, error_K: Array) -> None:
     """Put y - p into ``error_K``."""
     if several:
@@ -31,7 +32,7 @@ def _errors(z_K: Array, labels: Array, several: bool, error_K: Array) -> None:
         error_K[label] += 1.0
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def learn_weights(
     ids: Array,
     bounds: Array,
@@ -86,7 +87,7 @@ def learn_weights(
                     weights_FK[feature, k] += error_K[k]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def learn_vectors(
     ids: Array,
     bounds: Array,
@@ -136,7 +137,7 @@ def learn_vectors(
                 vectors_FD[feature, d] += back_D[d]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def summed(ids: Array, bounds: Array, rows_FD: Array, power: float) -> Any:
     """Return Σ_f rows_f / n^power for each text."""
     found_ND = np.zeros((len(bounds) - 1, rows_FD.shape[1]), np.float32)
@@ -151,7 +152,7 @@ def summed(ids: Array, bounds: Array, rows_FD: Array, power: float) -> Any:
     return found_ND
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def count(ids: Array, bounds: Array, labels: Array, label_bounds: Array, counts_FK: Array) -> None:
     """Count the texts that have both a feature and a label."""
     for text in range(len(bounds) - 1):

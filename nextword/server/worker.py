@@ -213,7 +213,7 @@ class Worker:
 
     def _run(self) -> None:
         if isinstance(self._model, LanguageModel) and self._tokenizer is not None:
-            self._engine = self._new_engine()
+            self._start_engine()
         while True:
             with self._wake:
                 while not self._inbox and self._is_idle and not self._closed:
@@ -231,11 +231,22 @@ class Worker:
     def _is_idle(self) -> bool:
         return self._engine is None or self._engine.is_idle
 
-    def _new_engine(self) -> Engine:
-        return Engine(self._model, self._tokenizer, self.rows, waiting=2**31)  # `_take` bounds the queue
+    def _start_engine(self) -> None:
+        """Make an engine, or none if that fails: the next request tries again."""
+        self._engine = None
+        try:
+            self._engine = Engine(self._model, self._tokenizer, self.rows, waiting=2**31)  # see `_take`
+        except Exception as error:
+            _log.error("a model cannot be used: %s", place_of(error))
 
     def _admit(self, request: Request) -> None:
-        if self._engine is not None and not request.has_left:
+        if request.has_left:
+            return
+        if self._engine is None:
+            self._start_engine()
+        if self._engine is None:
+            self._tell([], [request])
+        else:
             self._engine.admit(request)
 
     def _step(self, engine: Engine) -> None:
@@ -244,7 +255,7 @@ class Worker:
                 progress = engine.step()
         except Exception as error:
             _log.error("a step of a model failed, and so its requests: %s", place_of(error))
-            self._engine = self._new_engine()
+            self._start_engine()
             progress = Progress(done=list(self._jobs))
         self.counts.steps += 1
         self.counts.generated_tokens += len(progress.rows)
@@ -253,11 +264,17 @@ class Worker:
             for row in progress.rows
             if (job := self._jobs.get(row.request)) is not None and job.streams
         ]
-        if (pieces or progress.done) and self._loop is not None:
-            try:
-                self._loop.call_soon_threadsafe(self._deliver, pieces, progress.done)
-            except RuntimeError:  # the loop is closed: nobody waits any more
-                self._closed = True
+        if pieces or progress.done:
+            self._tell(pieces, progress.done)
+
+    def _tell(self, pieces: Sequence[Piece], done: Sequence[Request]) -> None:
+        """Let the event loop deliver."""
+        if self._loop is None:
+            return
+        try:
+            self._loop.call_soon_threadsafe(self._deliver, pieces, done)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            self._closed = True
 
 
 def _share(rows: int) -> AbstractContextManager[object]:

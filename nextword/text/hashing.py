@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from nextword.system.compiled import compiled
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -95,7 +96,7 @@ def about_distinct(hashes: Hashes) -> int:
     return round(-places * float(np.log(max(1, empty) / places)))
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _filled(values: Array, places: int) -> int:
     """Return how many of the places some hash falls into."""
     is_filled = np.zeros(places, np.bool_)
@@ -107,14 +108,14 @@ def _filled(values: Array, places: int) -> int:
     return filled
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _finish(key: Any) -> Any:
     """Mix the bits, so that the low ones alone tell features apart."""
     key = (key ^ (key >> _U(32))) * _MIX
     return key ^ (key >> _U(29))
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _word_end(data: Array, at: int, stop: int) -> int:
     """Return where the word or mark ends that begins here."""
     if _KINDS[data[at]] == _MARK:
@@ -124,7 +125,7 @@ def _word_end(data: Array, at: int, stop: int) -> int:
     return at
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _word_key(data: Array, start: int, stop: int) -> Any:
     key = _SEED
     for at in range(start, stop):
@@ -132,7 +133,7 @@ def _word_key(data: Array, start: int, stop: int) -> Any:
     return key
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _character_ngrams(
     data: Array, start: int, stop: int, min_n: int, max_n: int, found: Array, filled: int
 ) -> int:
@@ -160,7 +161,7 @@ def _character_ngrams(
     return filled
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _features(data: Array, bounds: Array, word_ngrams: int, min_n: int, max_n: int) -> Any:
     texts = len(bounds) - 1
     out = np.zeros(texts + 1, np.int64)
@@ -194,7 +195,7 @@ def _features(data: Array, bounds: Array, word_ngrams: int, min_n: int, max_n: i
     return found[:filled].copy(), out
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _tokens(data: Array, bounds: Array, characters: bool) -> Any:
     texts = len(bounds) - 1
     out = np.zeros(texts + 1, np.int64)
@@ -221,7 +222,7 @@ def _tokens(data: Array, bounds: Array, characters: bool) -> Any:
     return found[:filled].copy(), out
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _buckets(values: Array, bounds: Array, size: int) -> Any:
     texts = len(bounds) - 1
     out = np.zeros(texts + 1, np.int64)

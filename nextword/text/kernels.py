@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from nextword.core.contracts import END, START
+from nextword.system.compiled import compiled
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -30,7 +30,7 @@ _MIX = _U(0x9E3779B97F4A7C15)
 _LONG = _U(0x8000000000000000)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _long_key(data: Array, start: Any, stop: Any) -> Any:
     """Return the key of a word of more than seven bytes (FNV-1a and a final mix)."""
     key = _U(0xCBF29CE484222325)
@@ -39,7 +39,7 @@ def _long_key(data: Array, start: Any, stop: Any) -> Any:
     return (key ^ (key >> _U(29))) | _LONG
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _short_key(data: Array, start: Any, stop: Any) -> Any:
     """Return the key of a word of at most seven bytes: its bytes, below its length."""
     key = _U(0)
@@ -48,7 +48,7 @@ def _short_key(data: Array, start: Any, stop: Any) -> Any:
     return key | (_U(stop - start) << _U(56))
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _place(slots: Array, shift: Any, key: Any, index: Any) -> None:
     """Put a new key into the first free slot (a slot is a key and an id)."""
     mask = _U(len(slots) // 2 - 1)
@@ -59,7 +59,7 @@ def _place(slots: Array, shift: Any, key: Any, index: Any) -> None:
     slots[slot + slot + _U(1)] = _U(index)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def fill(slots: Array, shift: Any, arena: Array, starts: Array, ids: Array) -> None:
     """Insert the words that start at ``starts`` in the arena with these ids."""
     for word in range(len(starts)):
@@ -72,7 +72,7 @@ def fill(slots: Array, shift: Any, arena: Array, starts: Array, ids: Array) -> N
         _place(slots, shift, key, ids[word])
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def move(old: Array, slots: Array, shift: Any) -> None:
     """Insert every word of an old table into a larger one."""
     for slot in range(len(old) // 2):
@@ -80,7 +80,7 @@ def move(old: Array, slots: Array, shift: Any) -> None:
             _place(slots, shift, old[2 * slot], old[2 * slot + 1])
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _find(data: Array, span: Any, key: Any, slots: Array, shift: Any, arena: Array, starts: Array) -> Any:
     """Return the slot of a word, or the free slot for it, and its id, or -1."""
     start, length = span
@@ -105,7 +105,7 @@ def _find(data: Array, span: Any, key: Any, slots: Array, shift: Any, arena: Arr
         slot = (slot + _U(1)) & mask
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def next_word(data: Any, at: Any, table: Any) -> Any:
     """Return the id of the first word from a place on (0: unknown, -1: none is left) and where it ends."""
     slots, shift, arena, starts = table
@@ -127,7 +127,7 @@ def next_word(data: Any, at: Any, table: Any) -> Any:
     return max(word, np.int64(0)), np.int64(i)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def word_at(data: Any, length: Any, table: Any) -> Any:
     """Return the id of a word, which is all the data; 0 if it is unknown."""
     slots, shift, arena, starts = table
@@ -137,7 +137,7 @@ def word_at(data: Any, length: Any, table: Any) -> Any:
     return max(word, np.int64(0))
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def scan(
     data: Array,
     flags: Any,

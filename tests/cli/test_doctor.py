@@ -128,6 +128,16 @@ def _refuse(path):
     raise OSError(30, "Read-only file system")
 
 
+def test_functions_that_cannot_be_kept_are_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "not yet there"))
+    [found] = checks._compiled()
+    assert (found.level, str(tmp_path) in found.text) == ("ok", True)
+    monkeypatch.setattr(checks.os, "access", lambda path, mode: False)
+    [found] = checks._compiled()
+    assert found.level == "note"
+    assert "set NUMBA_CACHE_DIR" in found.text
+
+
 def test_limit_of_the_cache_that_is_no_size_is_a_problem(monkeypatch):
     monkeypatch.setenv("NEXTWORD_CACHE_LIMIT", "plenty")
     ((level, text),) = told(checks._cache())

@@ -6,6 +6,7 @@ import pytest
 from served import serving, until
 
 import nextword
+from nextword.server import worker
 
 OLD, NEW = "the cat sat\n" * 30, "the dog ran\n" * 30
 
@@ -84,6 +85,20 @@ def test_request_under_way_finishes_with_the_model_it_began_with(two):
     thread.join(60)
     assert got[0].status == 200
     assert "dog" not in got[0].json["choices"][0]["text"]
+
+
+def test_model_whose_engine_cannot_start_says_so_and_is_tried_again(tmp_path, monkeypatch):
+    def broken(*given, **named):
+        raise MemoryError
+
+    engine = worker.Engine
+    monkeypatch.setattr(worker, "Engine", broken)
+    train(tmp_path, "first", OLD)
+    with serving(tmp_path / "first") as site:
+        assert [code_of(site) for _ in range(2)] == ["internal_error"] * 2
+        assert site.shelf.loaded[0].worker.taken == 0
+        monkeypatch.setattr(worker, "Engine", engine)
+        assert text_of(site) == " cat sat"
 
 
 def test_two_folders_of_one_name_are_refused(tmp_path):

@@ -1,7 +1,8 @@
 """The security checks of a server: who may ask, how much, and what an answer never says.
 
 The numbers are those of a list of 36 checks, of which 17 to 36 are a server's. Here are 18 to 33; 16 and 34
-are in tests/page, 17, 30 and 36 in tests/cli/test_serve.py, and 35 in test_metrics.py.
+are in tests/page, 17, 30 and 36 in tests/cli/test_serve.py, 36 also in test_isolated.py, and 35 in
+test_metrics.py.
 """
 
 import http.client

@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
+
+from nextword.system.compiled import compiled
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _TAB, _NEWLINE, _SPACE, _MINUS, _POINT, _ZERO, _RETURN, _PLUS = 9, 10, 32, 45, 46, 48, 13, 43
@@ -42,7 +44,7 @@ def _move16(context, target, to, source, start):
     return signature, generate
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(nogil=True, inline="always")
 def _copy(out, at, source, start, size):
     """Copy bytes in blocks; up to `PADDING` bytes beyond both ends are touched."""
     done = U64(0)
@@ -52,7 +54,7 @@ def _copy(out, at, source, start, size):
     return at + size
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(nogil=True, inline="always")
 def _put_number(out, at, number, pairs):
     """Write a fixed-point number with seven decimals, below 100; zero is the single digit 0."""
     if number == 0:
@@ -86,7 +88,7 @@ def _put_number(out, at, number, pairs):
     return at + U64(9)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def format_lines(out, numbers, backoffs, words, parents, prefixes, arena, offsets, pairs, prefix):
     """Write the lines of neighbouring n-grams and return how many bytes of ``out`` they took.
 
@@ -126,7 +128,7 @@ def format_lines(out, numbers, backoffs, words, parents, prefixes, arena, offset
 # ---- reading --------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(nogil=True, inline="always")
 def _hash(data, start, stop):
     value = U64(0xCBF29CE484222325)
     for i in range(start, stop):
@@ -134,7 +136,7 @@ def _hash(data, start, stop):
     return value ^ (value >> U64(29))
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def fill_table(arena, offsets, table):
     """Put every word into an open-addressing table of ids (-1: free); its size is a power of two."""
     mask = U64(len(table) - 1)
@@ -145,7 +147,7 @@ def fill_table(arena, offsets, table):
         table[slot] = word
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _find(data, start, stop, arena, offsets, table):
     mask = U64(len(table) - 1)
     slot = _hash(data, start, stop) & mask
@@ -165,7 +167,7 @@ def _find(data, start, stop, arena, offsets, table):
         slot = (slot + U64(1)) & mask
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(nogil=True, inline="always")
 def _same(data, one, other, size):
     """Tell whether two pieces of the text are equal."""
     for b in range(size):  # noqa: SIM110 - a compiled loop
@@ -174,7 +176,7 @@ def _same(data, one, other, size):
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _number(data, start, stop, powers):
     """Parse the decimal number in a field; return also whether it is one. ``powers``: 10^0 … 10^18."""
     at, negative = start, False
@@ -211,7 +213,7 @@ def _number(data, start, stop, powers):
     return -value if negative else value, some and at == stop and value < 1e300
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def parse_lines(data, start, end, highest, arena, offsets, table, powers, rows, probs, backoffs):
     """Parse n-gram lines into arrays that have a place for each; return -1, or the byte of a bad line.
 
@@ -270,7 +272,7 @@ def parse_lines(data, start, end, highest, arena, offsets, table, powers, rows, 
     return -1 if row == len(probs) else np.int64(end)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def count_lines(data, start, end):
     """Count the newlines in a range."""
     total = 0

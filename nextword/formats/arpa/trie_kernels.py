@@ -9,10 +9,11 @@ among the extensions of its prefix's own suffix. The plain versions are in `arpa
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from nextword.system.compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def pack(rows, bits, first, last, keys):
     """Pack the words ``first … last-1`` of each row into one number."""
     for i in range(len(rows)):
@@ -22,7 +23,7 @@ def pack(rows, bits, first, last, keys):
         keys[i] = key
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def ascending(rows):
     """Tell whether the rows are sorted by their words from first to last; our own files are."""
     for i in range(1, len(rows)):
@@ -34,7 +35,7 @@ def ascending(rows):
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def sort_runs(high, low, order):
     """Sort ``low`` within runs of equal ``high`` keys, and move ``order`` with it."""
     start = 0
@@ -60,7 +61,7 @@ def sort_runs(high, low, order):
         start = stop
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _sink(low, order, start, top, size):
     key, item, hole = low[start + top], order[start + top], top
     while 2 * hole + 1 < size:
@@ -74,7 +75,7 @@ def _sink(low, order, start, top, size):
     low[start + hole], order[start + hole] = key, item
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def link(rows, above_rows, children, parents):
     """Walk once along both sorted lists and find where the extensions of each shorter n-gram start.
 
@@ -114,7 +115,7 @@ def link(rows, above_rows, children, parents):
     return missing, twice
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def suffixes(words, parents, parent_suffix, children, above_words, found):
     """Find the node of each n-gram without its first word, or -1: a child of its prefix's own suffix.
 

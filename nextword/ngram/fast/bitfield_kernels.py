@@ -6,12 +6,12 @@ The plain versions are `bitfields` and `prune.links`; tests compare them.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from nextword.ngram.fast.interpolation_kernels import gallop
+from nextword.system.compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def pack(values, widths, data):  # type: ignore[no-untyped-def]
     """Write each value into the next bits of zeroed bytes."""
     place = np.int64(0)
@@ -24,7 +24,7 @@ def pack(values, widths, data):  # type: ignore[no-untyped-def]
         place += np.int64(widths[i])
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def unpack(data, widths, values):  # type: ignore[no-untyped-def]
     """Read each value from the next bits; the bytes go on for a word after the last."""
     place = np.int64(0)
@@ -37,7 +37,7 @@ def unpack(data, widths, values):  # type: ignore[no-untyped-def]
         place += width
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def links(children, words, context_links, below_children, below_words, found):  # type: ignore[no-untyped-def]
     """Find each n-gram without its first token; False if one is not there."""
     for c in range(len(children) - 1):
@@ -52,7 +52,7 @@ def links(children, words, context_links, below_children, below_words, found):  
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def spread(children, found, below, codes, table, left, least, probs, weights):  # type: ignore[no-untyped-def]
     """Scale the extensions of each context to the mass it does not leave; the weight divides the rest.
 

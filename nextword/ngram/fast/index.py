@@ -15,12 +15,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from nextword.core.contracts import START
 from nextword.core.errors import DamagedError
 from nextword.ngram.arrays import Trie
 from nextword.ngram.settings import LONGEST
+from nextword.system.compiled import compiled
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _START = START
@@ -85,7 +85,7 @@ def _build_level(
     return table, found
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def place_of(context, word, size):  # type: ignore[no-untyped-def]
     """Return where an n-gram belongs: 32 mixed bits, scaled to the size of the table."""
     mixed = (np.uint64(context) << np.uint64(32) | np.uint64(word)) * np.uint64(0x9E3779B97F4A7C15)
@@ -94,7 +94,7 @@ def place_of(context, word, size):  # type: ignore[no-untyped-def]
     return np.int64(((mixed >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _insert(  # type: ignore[no-untyped-def]
     children, words, probs, backoffs, places, table, numbers, found, size, low, high
 ):
@@ -125,7 +125,7 @@ def _insert(  # type: ignore[no-untyped-def]
     return touched >= 0
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _level(part, contexts, weights, table, numbers, at, places, own, p):  # type: ignore[no-untyped-def]
     """Add one token of context to the tokens of a block.
 
@@ -151,7 +151,7 @@ def _level(part, contexts, weights, table, numbers, at, places, own, p):  # type
     return touched
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _score(ids, low, high, order, probs, backoffs, tables, numbers, logp):  # type: ignore[no-untyped-def]
     """Score the tokens low … high-1, block by block."""
     places = np.full((order, _BLOCK), -1, np.int64)

@@ -6,12 +6,13 @@ The plain version is `smoothing.interpolated`; a test compares them.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from nextword.system.compiled import compiled
 
 _BLOCK = 256  # contexts prefetched before they are processed
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def counts_of_counts(values, first, last, found):  # type: ignore[no-untyped-def]
     """Count the values that are 0, 1, 2, 3, 4."""
     for i in range(first, last):
@@ -19,7 +20,7 @@ def counts_of_counts(values, first, last, found):  # type: ignore[no-untyped-def
             found[values[i]] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def interpolate(  # type: ignore[no-untyped-def]
     children,
     words,
@@ -102,7 +103,7 @@ def interpolate(  # type: ignore[no-untyped-def]
     return touched
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def gallop(words, word, j, end):  # type: ignore[no-untyped-def]
     """Return the first place from j on, before `end`, whose token is not smaller."""
     if words[j] >= word:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from nextword.core.contracts import END, START
+from nextword.system.compiled import compiled
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _END, _START = END, START
@@ -32,14 +32,14 @@ def is_cached() -> bool:
     return any(folder.glob("kernels.histogram-*.nbi"))
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def histogram(ids, counts):  # type: ignore[no-untyped-def]
     """Count the occurrences of each token."""
     for i in range(len(ids)):
         counts[ids[i]] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def scatter(ids, low, high, cursor, positions):  # type: ignore[no-untyped-def]
     """Write the positions of the tokens low … high-1, bucket by bucket, in text order."""
     for i in range(len(ids)):
@@ -49,7 +49,7 @@ def scatter(ids, low, high, cursor, positions):  # type: ignore[no-untyped-def]
             cursor[word] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _insertion(keys, places, first, last):  # type: ignore[no-untyped-def]
     for i in range(first + 1, last):
         key, place = keys[i], places[i]
@@ -62,7 +62,7 @@ def _insertion(keys, places, first, last):  # type: ignore[no-untyped-def]
         places[j] = place
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _quick(keys, places, first, last, stack):  # type: ignore[no-untyped-def]
     """Sort by comparison: pending ranges on an explicit stack, small ones by insertion."""
     top = 0
@@ -98,7 +98,7 @@ def _quick(keys, places, first, last, stack):  # type: ignore[no-untyped-def]
         _insertion(keys, places, a, b)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _radix(keys, places, m, bits, keys2, places2, buckets):  # type: ignore[no-untyped-def]
     """Sort the first m keys by digits of 11 bits, lowest first; the result is in keys, places."""
     mask = np.uint64((1 << _DIGIT) - 1)
@@ -133,7 +133,7 @@ def _radix(keys, places, m, bits, keys2, places2, buckets):  # type: ignore[no-u
             places[i] = places2[i]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _sort_run(  # type: ignore[no-untyped-def]
     ids,
     order,
@@ -199,7 +199,7 @@ def _sort_run(  # type: ignore[no-untyped-def]
         shape[first + i] = shared | (length << 4)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def sort_words(ids, order, bits, low, high, starts, positions, shape, sizes):  # type: ignore[no-untyped-def]
     """Sort the buckets of the tokens low … high-1 by up to `order` tokens; count the nodes per order."""
     largest = 1
@@ -273,7 +273,7 @@ def sort_words(ids, order, bits, low, high, starts, positions, shape, sizes):  #
                 sizes[n] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def fill(  # type: ignore[no-untyped-def]
     ids,
     order,
@@ -353,7 +353,7 @@ def fill(  # type: ignore[no-untyped-def]
                 since[n] = -1
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _fetch(ids, positions, block, rows, order, windows):  # type: ignore[no-untyped-def]
     """Read the tokens around each position without a branch, so that cache misses overlap."""
     last = len(ids) - 1
@@ -364,7 +364,7 @@ def _fetch(ids, positions, block, rows, order, windows):  # type: ignore[no-unty
             windows[i, n + 1] = ids[min(p + n, last)]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(nogil=True, inline="always")
 def _close(n, node, count, leads, order, begins, raw_from, left, counts, adjusted):  # type: ignore[no-untyped-def]
     if n >= raw_from:
         counts[begins[n] - begins[raw_from] + node] = count

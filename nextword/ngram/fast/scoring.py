@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numba import njit
 
 from nextword.core.contracts import START
 from nextword.core.errors import DamagedError
 from nextword.ngram.settings import LONGEST
+from nextword.system.compiled import compiled
 
 if TYPE_CHECKING:
     from nextword.ngram.fast.index import Index
@@ -31,7 +31,7 @@ _ROUNDS = 3  # bisection steps before finished searches are removed
 _PIECE = 1 << 17  # tokens a thread takes at a time
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def walk_level(  # type: ignore[no-untyped-def]
     part, n, before, children, words, backoffs, at, p, longest, low, end, length, place, wanted
 ):
@@ -79,7 +79,7 @@ def walk_level(  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def settle(count, n, nodes, probs, longest, p):  # type: ignore[no-untyped-def]
     """Multiply by the probability of the longest n-gram, if that has n tokens."""
     for k in range(count):
@@ -87,7 +87,7 @@ def settle(count, n, nodes, probs, longest, p):  # type: ignore[no-untyped-def]
         p[k] *= here * np.float64(probs[nodes[k] * here]) + (1 - here)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def contexts(nodes, count, carry, part, before):  # type: ignore[no-untyped-def]
     """Set the nodes of the contexts: those of the token before, none at START; return the last one."""
     before[0] = carry if part[0] != _START else -1
@@ -166,7 +166,7 @@ def _by_pieces(model: NgramModel, ids: Array, logp: Array) -> Array:
     return logp
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _score_range(ids, low, high, order, words, probs, backoffs, children, logp):  # type: ignore[no-untyped-def]
     """Score the tokens low … high-1, block by block; False if an offset points outside its level."""
     nodes = np.full((order, _BLOCK), -1, np.int64)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from nextword.core.contracts import END
+from nextword.system.compiled import compiled
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _END = END
@@ -22,7 +22,7 @@ def records(padded: Array, order: int, step: int, first: int) -> Array:
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _cut(padded, order, step, skip, found):  # type: ignore[no-untyped-def]
     """Cut records; after END a record holds zeros, so that equal n-grams are equal records."""
     for i in range(len(found)):
@@ -34,7 +34,7 @@ def _cut(padded, order, step, skip, found):  # type: ignore[no-untyped-def]
                 break
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _assign(rows, splitters, buckets):  # type: ignore[no-untyped-def]
     order = rows.shape[1] - 1
     for i in range(len(rows)):
@@ -60,7 +60,7 @@ def assign(rows: Array, splitters: Array) -> Array:
     return buckets
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def positions_of(rows, cursor, positions):  # type: ignore[no-untyped-def]
     """Write where each record's n-gram starts in the flat records, sorted by its first token."""
     stride = rows.shape[1]

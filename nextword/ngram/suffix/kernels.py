@@ -10,10 +10,10 @@ The plain version is `suffix.array.sort_plain`; a test compares them.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from nextword.core.contracts import END
 from nextword.ngram.fast.kernels import _BLOCK, _DIGIT, _RADIX_FROM, _quick, _radix
+from nextword.system.compiled import compiled
 
 _END = END
 _OPEN = 255  # in `shared` while sorting: equal to the suffix before it so far, and both continue
@@ -22,7 +22,7 @@ DEEP = 96  # tokens compared before ranks take over
 STRIDE = 256  # suffixes per mark
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _make_keys(  # type: ignore[no-untyped-def]
     ids, positions, first, m, depth, width, bits, keys, places, windows
 ):
@@ -47,7 +47,7 @@ def _make_keys(  # type: ignore[no-untyped-def]
             keys[block + i] = key
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _words_to_end(key, width, bits):  # type: ignore[no-untyped-def]
     """Return the number of tokens of a key up to and including END; 0 if it has none."""
     mask = np.uint64((1 << bits) - 1)
@@ -57,7 +57,7 @@ def _words_to_end(key, width, bits):  # type: ignore[no-untyped-def]
     return 0
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _sort_keys(  # type: ignore[no-untyped-def]
     shared, first, m, depth, width, bits, keys, places, keys2, places2, stack, buckets
 ):
@@ -92,7 +92,7 @@ def _sort_keys(  # type: ignore[no-untyped-def]
     return opened
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _by_position(keys, places, a, b, stack):  # type: ignore[no-untyped-def]
     """Sort equal suffixes by text order; their keys (all the same, and no longer needed) are overwritten."""
     key = keys[a]
@@ -102,14 +102,14 @@ def _by_position(keys, places, a, b, stack):  # type: ignore[no-untyped-def]
     keys[b - 1] = key  # the next suffix is compared with it
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def reach(bits):  # type: ignore[no-untyped-def]
     """Return how many tokens are compared before ranks take over: the first, and then whole keys."""
     width = 64 // bits
     return 1 + width * ((DEEP - 1 + width - 1) // width)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _pair(ids, positions, shared, r, depth, deep):  # type: ignore[no-untyped-def]
     """Sort two suffixes, equal in `depth` tokens, token by token; return 1 if equal in `deep` tokens."""
     a, b = np.int64(positions[r]), np.int64(positions[r + 1])
@@ -129,7 +129,7 @@ def _pair(ids, positions, shared, r, depth, deep):  # type: ignore[no-untyped-de
     return 0
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def scatter(ids, bits, low, high, starts, positions, keys):  # type: ignore[no-untyped-def]
     """Write the positions of the tokens low … high-1 by bucket, and the key of the tokens after each.
 
@@ -151,7 +151,7 @@ def scatter(ids, bits, low, high, starts, positions, keys):  # type: ignore[no-u
         key = (np.uint64(word) << top) | rest
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def sort_buckets(ids, bits, low, high, starts, positions, shared, keys):  # type: ignore[no-untyped-def]
     """Sort the buckets of the tokens low … high-1 by up to `DEEP` tokens; return how many stay open.
 
@@ -209,7 +209,7 @@ def sort_buckets(ids, bits, low, high, starts, positions, shared, keys):  # type
     return left
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def rank(positions, shared, first, last, ranks):  # type: ignore[no-untyped-def]
     """Rank the suffixes; those that are equal so far all get the rank of their first one."""
     head = first
@@ -221,7 +221,7 @@ def rank(positions, shared, first, last, ranks):  # type: ignore[no-untyped-def]
         ranks[positions[r]] = head
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def double(positions, shared, ranks, depth):  # type: ignore[no-untyped-def]
     """Sort what is equal in `depth` tokens by the rank of the suffix `depth` tokens on; double `depth`."""
     groups, largest = 0, 1
@@ -279,7 +279,7 @@ def double(positions, shared, ranks, depth):  # type: ignore[no-untyped-def]
         depth *= 2
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _split(  # type: ignore[no-untyped-def]
     positions, ranks, first, last, depth, keys, keys2, places, places2, stack, buckets
 ):
@@ -303,7 +303,7 @@ def _split(  # type: ignore[no-untyped-def]
     return equal
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def share_deep(ids, positions, shared, first, last, depth):  # type: ignore[no-untyped-def]
     """Count the common tokens of neighbours that were sorted by ranks, up to the most a byte holds."""
     for r in range(max(first, 1), last):
@@ -317,7 +317,7 @@ def share_deep(ids, positions, shared, first, last, depth):  # type: ignore[no-u
             shared[r] = common
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def mark(shared, first, last, marks):  # type: ignore[no-untyped-def]
     """Set marks[d-1, j+1]: how many of the j-th `STRIDE` suffixes share exactly d tokens with the last."""
     levels = marks.shape[0]

@@ -9,17 +9,17 @@ compares them. Every place read from a file is checked against the text before u
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from nextword.core.contracts import END, START
 from nextword.ngram.suffix.array import STRIDE
 from nextword.ngram.suffix.search import _NEAR, BLOCK, extend_block
+from nextword.system.compiled import compiled
 
 _END, _START, _STRIDE = END, START, STRIDE
 _MOST = 255
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _last(ids, order, shared, start, end, depth, word):  # type: ignore[no-untyped-def]
     """Return where the suffixes with `word` after `depth` tokens end; `start` is the first of them."""
     r = start + 1
@@ -31,7 +31,7 @@ def _last(ids, order, shared, start, end, depth, word):  # type: ignore[no-untyp
     return _bound(ids, order, r, end, depth, word + 1)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _bound(ids, order, low, high, depth, word):  # type: ignore[no-untyped-def]
     """Return the first suffix of an interval whose token after `depth` tokens is not smaller."""
     top = len(ids) - 1
@@ -44,7 +44,7 @@ def _bound(ids, order, low, high, depth, word):  # type: ignore[no-untyped-def]
     return low
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _compare(ids, at, first, last, word):  # type: ignore[no-untyped-def]
     """Compare the text at a place with the tokens first … last-1 of the text and then `word`: -1, 0, 1."""
     n = len(ids)
@@ -58,7 +58,7 @@ def _compare(ids, at, first, last, word):  # type: ignore[no-untyped-def]
     return 0
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _locate(ids, order, starts, first, last, word):  # type: ignore[no-untyped-def]
     """Return the interval of the tokens first … last-1 of the text, followed by `word`."""
     low, high = starts[ids[first]], starts[ids[first] + 1]
@@ -79,7 +79,7 @@ def _locate(ids, order, starts, first, last, word):  # type: ignore[no-untyped-d
     return start, low
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _count_equal(shared, first, last, depth):  # type: ignore[no-untyped-def]
     count = 0
     wanted = np.uint8(depth)
@@ -88,7 +88,7 @@ def _count_equal(shared, first, last, depth):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _kinds(ids, order, shared, marks, low, high, depth):  # type: ignore[no-untyped-def]
     """Return how many distinct tokens follow the phrase of `depth` tokens with interval low … high-1."""
     if depth >= _MOST:
@@ -107,7 +107,7 @@ def _kinds(ids, order, shared, marks, low, high, depth):  # type: ignore[no-unty
     return min(max(1 + found, 1), high - low)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _longest(ids, order, shared, starts, low, high, length, levels, word):  # type: ignore[no-untyped-def]
     """Return the longest match after `word`, given the longest before it (longer than the levels) and that
     ``levels`` tokens of it followed by `word` are in the text: its interval, its length, and how many
@@ -133,7 +133,7 @@ def _longest(ids, order, shared, starts, low, high, length, levels, word):  # ty
     return start, end, good + 1 if start < end else -1, 0
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _locate_kept(ids, order, starts, at, length, kept, word):  # type: ignore[no-untyped-def]
     """Return the interval of the last `kept` tokens of the match of `length` tokens at a place and `word`."""
     first = at + length - kept
@@ -142,7 +142,7 @@ def _locate_kept(ids, order, starts, at, length, kept, word):  # type: ignore[no
     return _locate(ids, order, starts, first, at + length, word)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def settle(  # type: ignore[no-untyped-def]
     ids,
     order,
@@ -221,7 +221,7 @@ def settle(  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def walk(  # type: ignore[no-untyped-def]
     ids,
     order,

@@ -8,10 +8,10 @@ checked against the text before use.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from nextword.core.contracts import END, START
 from nextword.ngram.suffix.array import EVERY
+from nextword.system.compiled import compiled
 
 _END, _START, _EVERY = END, START, EVERY
 _MOST = 255
@@ -20,7 +20,7 @@ _ROUNDS = 3  # bisection steps before finished searches are removed
 _NEAR = 32  # the end of an interval is searched linearly this far
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _halve(ids, order, depth, going, base, size, wanted, place, found):  # type: ignore[no-untyped-def]
     """Set found[place] to the first suffix from `base` on, of `size`, whose token at `depth` is not smaller.
 
@@ -47,7 +47,7 @@ def _halve(ids, order, depth, going, base, size, wanted, place, found):  # type:
     return not bad
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _narrow(seconds, count, base, size, wanted):  # type: ignore[no-untyped-def]
     """Narrow searches for a second token to a few suffixes, by the stored tokens, which are contiguous."""
     for q in range(count):
@@ -65,7 +65,7 @@ def _narrow(seconds, count, base, size, wanted):  # type: ignore[no-untyped-def]
         size[q] = end - base[q]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _extend_rows(ids, order, shared, seconds, depth, count, low, high, words, work):  # type: ignore[no-untyped-def]
     """Extend nonempty intervals of `depth` tokens by one token, in place; False if damaged."""
     base, size, wanted, place, found = work[0], work[1], work[2], work[3], work[4]
@@ -97,7 +97,7 @@ def _extend_rows(ids, order, shared, seconds, depth, count, low, high, words, wo
     return _halve(ids, order, depth, going, base, size, wanted, place, high)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def extend_block(  # type: ignore[no-untyped-def]
     ids, order, shared, seconds, depth, words, first, count, low, high, new_low, new_high, work
 ):
@@ -121,7 +121,7 @@ def extend_block(  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def match_rows(  # type: ignore[no-untyped-def]
     ids, order, shared, starts, seconds, flat, ends, sizes, words, first, last, most, lengths, totals, hits
 ):
@@ -178,7 +178,7 @@ def match_rows(  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _one_longer(  # type: ignore[no-untyped-def]
     ids, order, shared, starts, seconds, flat, ends, sizes, block, length, left, best, lengths, work
 ):
