@@ -65,7 +65,7 @@ def serve(
             names = ", ".join(shelf.names)
             show.note(f"serving {f'{names} ' if names else ''}at {address} (Ctrl-C ends it)")
 
-    beside = first.Training(shelf) if shelf.expected else None
+    beside = first.Training(shelf, show.note) if shelf.expected else None
     code = serve_process(shelf, settings, tell, beside)
     if "torch" in sys.modules:  # what its threads do at the end of a process may abort it
         sys.stdout.flush()

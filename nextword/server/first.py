@@ -50,8 +50,8 @@ def first_shelf(settings: ServeSettings, tell: Callable[[str], None], place: Pat
 class Training:
     """Models that are trained by processes of their own while the server answers."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self.shelf = shelf
+    def __init__(self, shelf: Shelf, tell: Callable[[str], None]) -> None:
+        self.shelf, self.tell = shelf, tell
         self.process: subprocess.Popen[bytes] | None = None
 
     async def run(self) -> None:
@@ -68,14 +68,15 @@ class Training:
         program = [sys.executable, "-m", "nextword", "train", DEFAULT, "--model", name]
         self.process = await asyncio.to_thread(
             subprocess.Popen, [*program, *how, "--out", str(out), "--overwrite"],
-            stdin=quiet, stdout=quiet, stderr=quiet,
+            stdin=quiet, stdout=quiet, stderr=subprocess.PIPE,
         )  # fmt: skip
         try:
-            code = await asyncio.to_thread(self.process.wait)
-            if code == 0:
+            _, said = await asyncio.to_thread(self.process.communicate)
+            if self.process.returncode == 0:
                 await asyncio.to_thread(self.shelf.add, name, out)
+                self.tell(f"'{name}' is served now")
             elif not self.shelf.is_draining:
-                _log.warning("'%s' could not be trained (exit code %d)", name, code)
+                _log.warning("'%s' could not be trained: %s", name, _reason(said, self.process.returncode))
         except NextwordError as error:
             _log.warning("'%s' could not be opened: %s", name, error)
         finally:
@@ -89,3 +90,10 @@ class Training:
                 self.process.wait(10)
             if self.process.poll() is None:
                 self.process.kill()
+
+
+def _reason(said: bytes, code: int) -> str:
+    """Return the last line that a process printed: its error."""
+    lines = said.decode("utf-8", "replace").split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), f"exit code {code}")
+    return last.removeprefix("nextword: ")

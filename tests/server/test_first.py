@@ -36,19 +36,31 @@ def test_server_listens_before_anything_is_trained(small):
 def test_counts_are_served_when_they_are_counted_and_kept(small, monkeypatch):
     monkeypatch.setattr(first.importlib.util, "find_spec", lambda name: None)  # without torch
     shelf = first.first_shelf(ServeSettings(), lambda said: None, small)
-    train(first.Training(shelf)).join()
+    said = []
+    train(first.Training(shelf, said.append)).join()
     assert (shelf.names, shelf.expected, shelf.is_ready) == (["ngram"], {}, True)
+    assert said == ["'ngram' is served now"]
     shelf.close()
     again = []
     assert first.first_shelf(ServeSettings(), again.append, small).names == ["ngram"]
     assert again == []
 
 
+def test_training_that_fails_says_why_and_the_server_goes_on(small, monkeypatch, caplog):
+    monkeypatch.setattr(first.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(first, "DEFAULT", str(small.parent / "missing.txt"))
+    shelf = first.first_shelf(ServeSettings(), lambda said: None, small)
+    train(first.Training(shelf, print)).join()
+    assert (shelf.names, shelf.expected) == ([], {})
+    assert "'ngram' could not be trained: " in caplog.text
+    assert "missing.txt: there is no such file" in caplog.text
+
+
 @pytest.mark.slow
 @pytest.mark.needs("torch")
 def test_network_is_served_when_it_is_trained(small):
     shelf = first.first_shelf(ServeSettings(), lambda said: None, small)
-    train(first.Training(shelf)).join()
+    train(first.Training(shelf, print)).join()
     assert shelf.names == ["ngram", "lstm"]
     assert shelf.expected == {}
     shelf.close()
@@ -59,7 +71,7 @@ def test_network_is_served_when_it_is_trained(small):
 def test_training_ends_with_the_server(small, monkeypatch):
     monkeypatch.setattr(first, "MINUTES", "5")
     shelf = first.first_shelf(ServeSettings(), lambda said: None, small)
-    training = first.Training(shelf)
+    training = first.Training(shelf, print)
     thread = train(training)
     while training.process is None:
         pass

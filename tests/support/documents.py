@@ -210,12 +210,13 @@ def serve(command: Command, folder: Path) -> str:
     assert process.stderr is not None
     printed = ""
     try:
-        while (found := re.search(r"^serving .* at (http://\S+/)", printed, re.MULTILINE)) is None:
+        while (found := re.search(r"^serving (?:.* )?at (http://\S+/)", printed, re.MULTILINE)) is None:
             line = process.stderr.readline()
             assert line, f"{command}\n{printed}"
             printed += line
         with urllib.request.urlopen(f"{found[1]}v1/models", timeout=60) as answer:
-            served = [each["id"] for each in json.load(answer)["data"]]
+            told = json.load(answer)
+        served = [*told["data"], *told["training"]]
         process.send_signal(signal.SIGTERM)
         printed += process.stderr.read()
         assert process.wait(60) == 0, f"{command}\n{printed}"
