@@ -282,9 +282,8 @@ def _share(rows: int) -> AbstractContextManager[object]:
 
     On two processors, products that wait for the other one cost a third of the answers a second.
     """
-    if rows < threads.FEW_ROWS:
-        return threads.using(1)
-    return threads.using(max(1, min(threads.free(), threads.allowed() - 1)))
+    most = 1 if rows < threads.FEW_ROWS else threads.allowed() - 1
+    return threads.using(1 if most <= 1 else min(threads.free(), most))
 
 
 def _as_it_is(rows: int) -> AbstractContextManager[object]:
