@@ -33,6 +33,7 @@ def norm_cost(shape: Shape, name: str = "") -> Cost:
 class PreNorm(nn.Module):
     """x ← x + f(N(x)): the stream itself is never normed, so the stack ends with a norm of its own."""
 
+    begins_with_norm: ClassVar[bool] = False
     ends_with_norm = True
     norms_stream: ClassVar[bool] = False
 

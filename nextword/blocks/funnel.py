@@ -20,7 +20,7 @@ from nextword.blocks.block import Block
 from nextword.blocks.cache import Reading
 from nextword.blocks.cost import Cost, Load
 from nextword.blocks.shape import Shape
-from nextword.blocks.stack import Stack, last_cost, layer_cost
+from nextword.blocks.stack import Stack, layer_cost, outer_cost
 from nextword.core.catalog import find
 from nextword.core.contracts import State
 from nextword.core.errors import ConfigError
@@ -70,7 +70,7 @@ class Funnel(Stack):
     ) -> Iterator[tuple[Tensor, State]]:
         """Run all layers; the first of every further group pools."""
         layers = [cast(Block, block) for block in self.blocks]
-        stream = layers[0].begin(x_BTD)
+        stream = self.begin(x_BTD)
         for place, (layer, state) in enumerate(zip(layers, states, strict=True)):
             if place and place % self.group == 0:
                 stream, reading, state = self._pooled(layer, stream, reading, state)
@@ -113,7 +113,7 @@ class Funnel(Stack):
                 load = shorter_load
             else:
                 found += layer_cost(own, load)
-        return found + last_cost(shape)
+        return found + outer_cost(shape)
 
     @classmethod
     def length_after(cls, shape: Shape, length: int) -> int:

@@ -20,7 +20,7 @@ from nextword.blocks.cost import Cost, Load
 from nextword.blocks.funnel import FunnelSettings
 from nextword.blocks.positions import NoPosition
 from nextword.blocks.shape import Shape
-from nextword.blocks.stack import Stack, last_cost, layer_cost
+from nextword.blocks.stack import Stack, layer_cost, outer_cost
 from nextword.core.contracts import State
 from nextword.core.settings import Settings
 
@@ -71,7 +71,7 @@ class Hourglass(Stack):
     ) -> Iterator[tuple[Tensor, State]]:
         """Run the outer layers on all tokens, the middle ones on the places that are complete now."""
         layers = self.applied()
-        stream = layers[0].begin(x_BTD)
+        stream = self.begin(x_BTD)
         for place in range(len(layers)):
             cut = skip if place + 1 == len(layers) else 0
             if place not in self.middle:
@@ -128,7 +128,7 @@ class Hourglass(Stack):
         found = [
             layer_cost(shape.at(index), short if index in middle else load) for index in range(shape.layers)
         ]
-        return sum(found, Cost()) + last_cost(shape)
+        return sum(found, Cost()) + outer_cost(shape)
 
 
 def middle_of(shape: Shape) -> range:

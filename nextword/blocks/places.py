@@ -14,7 +14,7 @@ from nextword.core.contracts import State
 
 
 class Sandwich(PreNorm):
-    """x ← x + N₂(f(N₁(x))): what a part writes is normed, too (Ding et al. 2021, Gemma 2; "peri")."""
+    """x ← x + N₂(f(N₁(x))): what a part writes is normed, too (Ding et al. 2021, Gemma 2)."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__(shape)
@@ -28,6 +28,12 @@ class Sandwich(PreNorm):
     def cost(cls, shape: Shape, load: Load) -> Cost:
         """Count one norm more."""
         return super().cost(shape, load) + norm_cost(shape)
+
+
+class Peri(Sandwich):
+    """The sandwich, and normed embeddings: the stream is a sum of normed vectors (Kim et al. 2025)."""
+
+    begins_with_norm = True
 
 
 class OutputNorm(PreNorm):

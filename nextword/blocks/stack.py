@@ -32,8 +32,9 @@ class Stack(nn.Module):
         super().__init__()
         self.shape = shape
         self.blocks = nn.ModuleList(self.make(shape, position))
-        is_normed = find("norm_place", shape.norm_place).ends_with_norm
-        self.norm = make_norm(shape, shape.final_norm) if is_normed or shape.final_norm else None
+        place = find("norm_place", shape.norm_place)
+        self.first_norm = make_norm(shape) if place.begins_with_norm else None
+        self.norm = make_norm(shape, shape.final_norm) if place.ends_with_norm or shape.final_norm else None
 
     def make(self, shape: Shape, position: NoPosition) -> Iterator[nn.Module]:
         """Yield the layers with weights, each of the shape of its index."""
@@ -60,12 +61,16 @@ class Stack(nn.Module):
         pairs = zip(self.applied(), states, strict=True)
         return tuple(layer.branched(state, counts_B) for layer, state in pairs)
 
+    def begin(self, x_BTD: Tensor) -> Tensor:
+        """Return the stream before the first application."""
+        return self.applied()[0].begin(x_BTD if self.first_norm is None else self.first_norm(x_BTD))
+
     def run(
         self, x_BTD: Tensor, states: Sequence[State], reading: Reading, skip: int = 0
     ) -> Iterator[tuple[Tensor, State]]:
         """Run all applications and yield stream and state; the last leaves out the first ``skip`` tokens."""
         layers = self.applied()
-        stream = layers[0].begin(x_BTD)
+        stream = self.begin(x_BTD)
         for place, (layer, state) in enumerate(zip(layers, states, strict=True)):
             stream, reading = self.before(place, stream, reading)
             stream, state = layer(stream, state, reading, skip if place + 1 == len(layers) else 0)
@@ -97,9 +102,9 @@ class Stack(nn.Module):
 
     @classmethod
     def cost(cls, shape: Shape, load: Load) -> Cost:
-        """Count all layers and the last norm."""
+        """Count all layers, and the norms around them."""
         layers = [layer_cost(shape.at(index), load) for index in range(shape.layers)]
-        return sum(layers, Cost()) + last_cost(shape)
+        return sum(layers, Cost()) + outer_cost(shape)
 
 
 class SharedStack(Stack):
@@ -117,7 +122,7 @@ class SharedStack(Stack):
     @classmethod
     def cost(cls, shape: Shape, load: Load) -> Cost:
         """Count the weights of one layer, and the products of all."""
-        return layer_cost(shape.at(0), load).applied(shape.layers) + last_cost(shape)
+        return layer_cost(shape.at(0), load).applied(shape.layers) + outer_cost(shape)
 
 
 def block_of(shape: Shape) -> Any:
@@ -132,7 +137,9 @@ def layer_cost(shape: Shape, load: Load) -> Cost:
     return cost
 
 
-def last_cost(shape: Shape) -> Cost:
-    """Count the norm after the last layer."""
-    is_normed = find("norm_place", shape.norm_place).ends_with_norm
-    return norm_cost(shape, shape.final_norm) if is_normed or shape.final_norm else Cost()
+def outer_cost(shape: Shape) -> Cost:
+    """Count the norms before the first layer and after the last, where there are any."""
+    place = find("norm_place", shape.norm_place)
+    first = norm_cost(shape) if place.begins_with_norm else Cost()
+    last = norm_cost(shape, shape.final_norm) if place.ends_with_norm or shape.final_norm else Cost()
+    return first + last

@@ -36,7 +36,7 @@ class TransparentStack(Stack):
     ) -> Iterator[tuple[Tensor, State]]:
         """Run all layers; the last stream is the mixture."""
         layers = self.applied()
-        found = [layers[0].begin(x_BTD)]
+        found = [self.begin(x_BTD)]
         for place, (layer, state) in enumerate(zip(layers, states, strict=True)):
             stream, state = layer(found[-1], state, reading)
             found.append(stream)

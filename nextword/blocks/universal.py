@@ -23,7 +23,7 @@ from nextword.blocks.cost import Cost, Load, linear, weights
 from nextword.blocks.positions import NoPosition, Places, waves
 from nextword.blocks.roles import Role, Roles
 from nextword.blocks.shape import Shape
-from nextword.blocks.stack import Stack, last_cost, layer_cost
+from nextword.blocks.stack import Stack, layer_cost, outer_cost
 from nextword.core.contracts import State
 from nextword.core.settings import Settings
 
@@ -87,7 +87,7 @@ class Universal(Stack):
         """Apply the layers round by round; with halting, what a token has become when it is done."""
         size, halting = len(self.blocks), self.settings.halting != "none"
         layers = self.applied()
-        stream, halted = layers[0].begin(x_BTD), None
+        stream, halted = self.begin(x_BTD), None
         for round_ in range(self.rounds):
             step = round_ - self.settings.before
             is_step = 0 <= step < self.settings.steps
@@ -123,7 +123,7 @@ class Universal(Stack):
         vectors = weights(own.steps * shape.width if own.vectors == "learned" else 0)
         halt = Cost() if own.halting == "none" else linear(shape.width, 1, load.tokens, bias=True)
         rounds = own.before + own.steps + own.after
-        return layers.applied(rounds) + vectors + halt.applied(own.steps) + last_cost(shape)
+        return layers.applied(rounds) + vectors + halt.applied(own.steps) + outer_cost(shape)
 
 
 class Halting:

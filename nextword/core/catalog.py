@@ -237,6 +237,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "pre": "nextword.blocks.block:PreNorm",
         "post": "nextword.blocks.block:PostNorm",
         "sandwich": "nextword.blocks.places:Sandwich",
+        "peri": "nextword.blocks.places:Peri",
         "output": "nextword.blocks.places:OutputNorm",
         "deepnorm": "nextword.blocks.places:DeepNorm",
     },

@@ -34,6 +34,7 @@ MODERN: tuple[Modification, ...] = (
     _one("qk-norm", "Henry et al. 2020", {"qk_norm": "rms", **_SCORES}),
     _one("post-norm", "Vaswani et al. 2017", {"norm_place": "post"}),
     _one("sandwich-norm", "Ding et al. 2021", {"norm_place": "sandwich"}),
+    _one("peri-norm", "Kim et al. 2025", {"norm_place": "peri"}),
     _one("output-norm", "OLMo 2, 2024", {"norm_place": "output"}),
     _one("deepnorm", "Wang et al. 2022", {"norm_place": "deepnorm", "init": "deepnorm", **_SCORES}),
     _one("dyt", "Zhu et al. 2025", {"norm": "dyt"}),

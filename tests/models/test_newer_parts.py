@@ -41,7 +41,7 @@ MIXERS = ["window", "differential", "latent", "value-residual", "linear", "retne
 MIXERS += ["lstm", "gru", "mingru", "minlstm", "sru", "qrnn", "mlstm", "slstm"]
 CASES: dict[str, dict[str, Any]] = {name: {"mixer": name} for name in MIXERS}
 CASES |= {name: {"weighing": name} for name in ("softcap", "sink", "off-by-one", "talking-heads", "sigmoid")}
-CASES |= {name: {"norm_place": name} for name in ("sandwich", "output", "deepnorm")}
+CASES |= {name: {"norm_place": name} for name in ("sandwich", "peri", "output", "deepnorm")}
 CASES |= {"parallel": {"block": "parallel"}}
 CASES |= {name: {"connections": name} for name in ("hyper", "hyper-dynamic")}
 CASES |= {name: {"position": name} for name in ("t5-content", "shaw")}
@@ -190,6 +190,19 @@ def test_deepnorm_has_the_constants_of_its_paper():
     assert deep(layers) == pytest.approx((2.2134, 0.3195), abs=1e-4)
     assert deep(replace(layers, readers=12)) == pytest.approx((1.7609, 0.4002), abs=1e-4)
     assert deep(replace(layers, source_width=16)) == pytest.approx((2.4495, 0.2887), abs=1e-4)
+
+
+@pytest.mark.parametrize(("place", "same"), [("peri", True), ("sandwich", False)])
+def test_with_peri_norm_the_length_of_embeddings_does_not_matter(place, same):
+    torch.manual_seed(0)
+    values = {"layers": 2, "hidden": 16, "heads": 2, "context": 10, "norm_place": place, "tied": False}
+    network = TRANSFORMER.build(TransformerSettings(**values), V, False).eval().double()
+    ids_BT = torch.randint(3, V, (2, 8))
+    before, _ = network.read(ids_BT, network.start(2))
+    with torch.no_grad():
+        network.embedding.weight_VE.mul_(3.0)
+    after, _ = network.read(ids_BT, network.start(2))
+    assert torch.allclose(before, after, atol=1e-3) == same
 
 
 def test_dynamic_shares_of_nothing_are_the_static_ones():
