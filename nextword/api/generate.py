@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 from nextword.api.arguments import checked
 from nextword.api.beside import Beside, changed, draft_of, names_in, shown
 from nextword.api.opened import Name, Opened, language_model
+from nextword.api.prompts import notes_on
 from nextword.api.results import Text
 from nextword.core import catalog, config
 from nextword.decode.generate import Generated, GeneratedToken, collect
@@ -17,11 +18,10 @@ from nextword.decode.generate import generate as tokens_of
 from nextword.decode.settings import DecodeSettings
 from nextword.decode.speculate import Draft
 from nextword.decode.tree import search_tree
-from nextword.text.unknown import unknown_note
 
 __all__ = [
-    "Beside", "Ending", "Writer", "as_json", "generate", "opened", "settings", "shown", "stream",
-    "unknown_note", "why_stopped",
+    "Beside", "Ending", "Writer", "as_json", "generate", "notes_on", "opened", "settings", "shown", "stream",
+    "why_stopped",
 ]  # fmt: skip
 _GROUP = "generate"
 

@@ -11,6 +11,7 @@ import numpy as np
 from nextword.api.arguments import checked
 from nextword.api.inspect import subject_of
 from nextword.api.opened import Name, Opened, language_model
+from nextword.api.prompts import notes_on
 from nextword.api.results import Next
 from nextword.core.contracts import END, SPECIALS, START, PieceTokenizer
 from nextword.core.errors import ConfigError
@@ -19,7 +20,6 @@ from nextword.evaluation.lm.evidence import TokenEvidence, evidence_after
 from nextword.models.distributions import as_numpy, without_nan
 from nextword.ngram.model import NgramModel
 from nextword.probe.evidence import EvidenceSource, sources_after
-from nextword.text.unknown import unknown_note
 
 _ENDS = SPECIALS[END]
 
@@ -143,12 +143,14 @@ def answer(
         )
         for each, p in shown
     )
-    notes = [unknown_note(each.tokenizer, text, "the text") for each in (opened, other) if each is not None]
+    notes = [
+        note for each in (opened, other) if each is not None for note in notes_on(each, text, "the text")
+    ]
     asks = "token" if tokens else "completion" if found.part else "word"
     return Answer(
         _name(opened), text, asks, rows, found, opened.is_probability, opened.tokenizer.unit,
         None if other is None else _name(other), subject_of(opened).described,
-        tuple(dict.fromkeys(filter(None, notes))),
+        tuple(dict.fromkeys(notes)),
     )  # fmt: skip
 
 

@@ -13,9 +13,9 @@ from weakref import WeakKeyDictionary
 
 from nextword.api.next import check_words, likely_tokens, with_end
 from nextword.api.opened import Opened, language_model
+from nextword.api.prompts import notes_on
 from nextword.core.contracts import UNKNOWN, PieceTokenizer
 from nextword.decode.words import FoundWord, FoundWords, WordSearch, next_words
-from nextword.text.unknown import unknown_note
 
 # Thai, Lao, Tibetan, Myanmar, Khmer; kana and Han: no spaces between words
 _NO_SPACES = re.compile("[\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -44,8 +44,7 @@ class Typed:
 def typed(run: Opened, text: str, top: int = 8) -> Typed:
     """Return what may come after a text, or how the word at its end may go on."""
     opened = language_model(run, forward=True)
-    unit, note = opened.tokenizer.unit, unknown_note(opened.tokenizer, text, "the text")
-    notes = (note,) if note else ()
+    unit, notes = opened.tokenizer.unit, tuple(notes_on(opened, text, "the text"))
     if asks_tokens(opened, text):
         tokens = [each for each in likely_tokens(opened, text, 4 * top) if _is_whole(each)]
         return Typed("token", tuple(tokens[:top]), 0.0, "", unit, notes)

@@ -75,8 +75,7 @@ def generate(
     asked = generating.Beside(tuple(beside or ()), draft, precision)
     writer = generating.Writer.of(run, asked, settings)
     found = writer.run
-    said = generating.unknown_note(found.tokenizer, prompt)
-    for note in (*writer.notes, *([said] if said else [])):
+    for note in (*writer.notes, *generating.notes_on(found, prompt)):
         show.note(note)
     endings: list[generating.Ending] = []
     if json:
