@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -154,7 +155,7 @@ async def runs(http: Request) -> Response:
     """
     shelf: Shelf = http.app.state.shelf
     folders = sorted({path.parent for path in shelf.folders.values()}) or [Path(RUNS)]
-    found = await asyncio.to_thread(_runs, folders, shelf.names)
+    found = await asyncio.to_thread(_runs, folders, {name: shelf.folders[name] for name in shelf.names})
     data = to_bytes(found)
     tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
@@ -163,14 +164,25 @@ async def runs(http: Request) -> Response:
     return Response(data, media_type="application/json", headers=headers)
 
 
-def _runs(folders: list[Path], served: list[str]) -> dict[str, Any]:
-    """Collect the runs; ``place`` decides the colour of each: a served one has the same on every screen."""
-    rows = [each.to_json() | {"folder": folder.name} for folder in folders for each in overview(folder)]
-    others = [row["name"] for row in rows if row["name"] not in served]
-    places = {name: place for place, name in enumerate(dict.fromkeys([*served, *others]))}
-    for row in rows:
-        row |= {"served": row["name"] in served, "place": places[row["name"]]}
-    return {"folders": [folder.name for folder in folders], "runs": rows}
+def _runs(folders: list[Path], served: dict[str, Path]) -> dict[str, Any]:
+    """Collect the runs; ``place`` decides the colour of each: a served one has the same on every screen.
+
+    Runs of one name in two folders are called by their folders, too, except for the served one.
+    """
+    found = [(folder, each.to_json()) for folder in folders for each in overview(folder)]
+    counts = Counter(row["name"] for _, row in found)
+    rows = []
+    for folder, row in found:
+        name = row["name"]
+        is_served = served.get(name) == folder / name
+        shown = name if is_served or counts[name] == 1 else f"{folder.name}/{name}"
+        rows.append(row | {"name": shown, "folder": folder.name, "served": is_served})
+    names = dict.fromkeys([*served, *(row["name"] for row in rows)])
+    places = {name: place for place, name in enumerate(names)}
+    return {
+        "folders": [folder.name for folder in folders],
+        "runs": [row | {"place": places[row["name"]]} for row in rows],
+    }
 
 
 async def _ask(http: Request, name: str, compute: Callable[[Opened], T]) -> T:

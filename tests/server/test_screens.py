@@ -78,6 +78,20 @@ def test_runs_are_all_that_stand_beside_the_served_ones(site, runs):
     assert (again.status, again.body) == (304, b"")
 
 
+def test_runs_of_one_name_in_two_folders_are_told_apart(tmp_path):
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "t.txt").write_text(TEXT)
+        nextword.train(tmp_path / folder / "t.txt", model="ngram", out=tmp_path / folder / "counts")
+    nextword.train(tmp_path / "second" / "t.txt", model="ngram", out=tmp_path / "second" / "other")
+    with serving(tmp_path / "first" / "counts", tmp_path / "second" / "other") as site:
+        rows = site.ask("/api/runs").json["runs"]
+    assert [(row["name"], row["served"]) for row in rows] == [
+        ("counts", True), ("second/counts", False), ("other", True)
+    ]  # fmt: skip
+    assert len({row["place"] for row in rows}) == 3
+
+
 def test_impossible_logarithms_are_null(tmp_path):
     (tmp_path / "t.txt").write_text(TEXT)
     nextword.train(tmp_path / "t.txt", model="ngram-backoff", out=tmp_path / "runs" / "zero")
