@@ -63,16 +63,15 @@ def _places(ranks: Sequence[float]) -> list[int]:
 
 
 def intervals(found: Sequence[Interval], title: str, unit: str) -> str:
-    """Draw a dot and a whisker for each name, about a line at 0; what is outside is cut off at the edge."""
+    """Draw a dot and a whisker for each name, about a line at 0; a whisker that goes on has an arrow."""
     names = max((len(each.name) for each in found), default=0)
     left, right = min(WIDTH * 0.4, 14 + LETTER * names), WIDTH - 70
-    able = [each.value for each in found if math.isfinite(each.value)]
-    low, high = min([0.0, *able]), max([0.0, *able])
-    room = (high - low or 1.0) * 0.06
-    low, high = low - room, high + room
+    low, high = _range([each for each in found if math.isfinite(each.value)])
+    room = (high - low) * 0.03
 
     def across(value: float) -> float:
-        return left + (min(high, max(low, value)) - low) / (high - low) * (right - left)
+        inside = min(high + room, max(low - room, value))
+        return left + (inside - low + room) / (high - low + 2 * room) * (right - left)
 
     height = _TOP + _STEP * len(found) + _BOTTOM + 20
     zero, bottom = across(0.0), height - _BOTTOM - 24
@@ -82,14 +81,35 @@ def intervals(found: Sequence[Interval], title: str, unit: str) -> str:
         parts.append(words(left - 8, y + 4, each.name, "end"))
         if not math.isfinite(each.value):
             continue
-        a, b = across(each.low), across(each.high)
-        tooltip = f"<title>{markup(each.name)}: {each.value:+.4f}</title>"
-        parts.append(f'<path class="whisker" style="stroke:{each.colour}" d="M{a:.1f} {y}H{b:.1f}"/>')
-        at = across(each.value)
+        a, b, at = across(each.low), across(each.high), across(each.value)
+        tooltip = (
+            f"<title>{markup(each.name)}: {each.value:+.4f}, {each.low:+.4f} to {each.high:+.4f}</title>"
+        )
+        whisker = (
+            f"M{a:.1f} {y}H{b:.1f}{_arrow(a, y, 1) * (each.low < low)}{_arrow(b, y, -1) * (each.high > high)}"
+        )
+        parts.append(f'<path class="whisker" style="stroke:{each.colour};fill:none" d="{whisker}"/>')
         dot = f"M{at - _DOT:.1f} {y}a{_DOT} {_DOT} 0 1 0 {2 * _DOT} 0a{_DOT} {_DOT} 0 1 0 {-2 * _DOT} 0z"
         parts.append(f'<path style="fill:{each.colour}" d="{dot}">{tooltip}</path>')
         parts.append(words(right + 8, y + 4, each.note, "start"))
-    for value in (low + room, 0.0, high - room):
+    for value in dict.fromkeys((low, 0.0, high)):
         parts.append(words(across(value), bottom + 16, number(round(value, 4)), "middle"))
     parts.append(words((left + right) / 2, height - 4, unit, "middle", "label"))
     return frame("".join(parts), title, WIDTH, height)
+
+
+def _range(found: Sequence[Interval]) -> tuple[float, float]:
+    """Return what is drawn: 0, all dots, and whiskers as far as they leave the dots half of the width."""
+    values = [0.0, *(each.value for each in found)]
+    low, high = min(values), max(values)
+    spare = (high - low) / 2
+    ends = [end for each in found for end in (each.low, each.high) if math.isfinite(end)]
+    first, last = min([low, *ends]), max([high, *ends])
+    if not spare:  # all dots at 0
+        return (first, last) if first < last else (-1.0, 1.0)
+    return max(first, low - spare), min(last, high + spare)
+
+
+def _arrow(x: float, y: float, way: int) -> str:
+    """Return the head of an arrow that points away from the whisker's middle."""
+    return f"M{x + 5 * way:.1f} {y - 4}L{x:.1f} {y}L{x + 5 * way:.1f} {y + 4}"

@@ -54,7 +54,9 @@ class Benched:
     @property
     def next_command(self) -> str:
         """What one would naturally run next."""
-        return f"nextword generate {self.report.parent / RUNS / self.standing.rows[0].first.run}"
+        best = self.standing.rows[0].first
+        run = self.report.parent / RUNS / best.run
+        return f"nextword generate {run}" if run.exists() else f"nextword train DATA --model {best.model}"
 
     def to_json(self) -> dict[str, Any]:
         """Return every number."""
