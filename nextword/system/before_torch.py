@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
+from importlib.machinery import PathFinder
 from types import ModuleType
 
 from nextword.system import allocator, processor, threads
@@ -24,7 +25,8 @@ class BeforeTorch(MetaPathFinder):
         """Find nothing; only notice that torch is being imported."""
         if fullname == "torch":
             sys.meta_path.remove(self)
-            self.action()
+            if PathFinder.find_spec("torch") is not None:  # it may only be looked for
+                self.action()
 
 
 def prepare(tell: Callable[[str], None]) -> None:

@@ -3,14 +3,18 @@
 import os
 import subprocess
 import sys
+from importlib.machinery import ModuleSpec
 
 import pytest
 
 from nextword.system import allocator, before_torch, processor, threads
 
 
-def test_it_waits_for_torch_and_then_steps_aside(monkeypatch):
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_it_waits_for_torch_and_then_steps_aside(is_installed, monkeypatch):
     called = []
+    found = ModuleSpec("torch", None) if is_installed else None
+    monkeypatch.setattr(before_torch.PathFinder, "find_spec", lambda name: found)
     monkeypatch.setattr(before_torch, "make_ready", lambda tell: called.append(1))
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.delitem(sys.modules, "torch", raising=False)
@@ -20,7 +24,7 @@ def test_it_waits_for_torch_and_then_steps_aside(monkeypatch):
     assert finder.find_spec("numpy", None) is None
     assert not called
     assert finder.find_spec("torch", None) is None
-    assert called == [1]
+    assert called == [1] * is_installed
     assert finder not in sys.meta_path
 
 
