@@ -25,6 +25,7 @@ from nextword.core.settings import Settings
 class ValueResidual(Attention):
     """v ← λ₁ v + λ₂ v of the first layer: later layers see the tokens themselves (Zhou et al. 2024)."""
 
+    mixes_values: ClassVar[bool] = True
     roles: ClassVar[Roles] = {"out": Role.OUT, "shares": Role.SCALE}
 
     def __init__(self, shape: Shape, position: NoPosition) -> None:

@@ -296,6 +296,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "retnet": "nextword.blocks.linear_mixers:RetNet",
         "mamba2": "nextword.blocks.state_space:Mamba2",
         "delta": "nextword.blocks.state_space:GatedDelta",
+        "rwkv7": "nextword.blocks.rwkv:RWKV7",
         "lstm": "nextword.blocks.recurrent_mixers:LSTMMixer",
         "gru": "nextword.blocks.recurrent_mixers:GRUMixer",
         "mingru": "nextword.blocks.recurrent_mixers:MinGRUMixer",

@@ -66,10 +66,11 @@ def _check_blocks(settings: Any) -> None:
             f"'model.block' is 'weighted', whose branches are heads of attention, but 'model.mixer' is "
             f"'{mixer}'; set 'model.mixer' to 'attention', or 'model.block' to 'serial'"
         )
-    if mixer == "value-residual" and (settings.stack in ("shared", "universal") or block == "evolved"):
+    is_shared = mixer == "value-residual" and settings.stack in ("shared", "universal")
+    if getattr(find("mixer", mixer), "mixes_values", False) and (is_shared or block == "evolved"):
         other = "block" if block == "evolved" else "stack"
         raise ConfigError(
-            "'model.mixer' is 'value-residual', which mixes values of the first layer into those of others, "
+            f"'model.mixer' is '{mixer}', which mixes values of the first layer into those of others, "
             f"but 'model.{other}' is '{getattr(settings, other)}', where no other layer has such values; "
             "leave one of them out"
         )

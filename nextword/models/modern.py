@@ -90,6 +90,7 @@ MODERN: tuple[Modification, ...] = (
     _mixer("retnet", "Sun et al. 2023"),
     _mixer("mamba2", "Dao & Gu 2024"),
     _mixer("gated-delta", "Yang et al. 2024", "delta"),
+    _mixer("rwkv7", "Peng et al. 2025"),
     _mixer("mlstm", "Beck et al. 2024"),
     _mixer("slstm", "Beck et al. 2024"),
     _mixer("sru", "Lei et al. 2018"),

@@ -20,6 +20,7 @@ from nextword.blocks.funnel import FunnelSettings
 from nextword.blocks.memory import MemorySettings
 from nextword.blocks.relative import BucketSettings
 from nextword.blocks.rotary import RotarySettings
+from nextword.blocks.rwkv import RWKVSettings
 from nextword.blocks.state_space import StateSpaceSettings
 from nextword.blocks.synthesizer import SynthesizerSettings
 from nextword.blocks.universal import RecurrenceSettings
@@ -97,6 +98,7 @@ class PartSettings(ComposedSettings):
     windowed: WindowedSettings = Field(WindowedSettings(), description="the mixer window")
     latent: LatentSettings = Field(LatentSettings(), description="the mixer latent")
     state_space: StateSpaceSettings = Field(StateSpaceSettings(), description="the mixers mamba2 and delta")
+    rwkv: RWKVSettings = Field(RWKVSettings(), description="the mixer rwkv7")
     funnel: FunnelSettings = Field(FunnelSettings(), description="the stacks funnel and hourglass")
     recurrence: RecurrenceSettings = Field(RecurrenceSettings(), description="the stack universal")
 

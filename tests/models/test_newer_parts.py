@@ -12,7 +12,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from nextword.blocks import losses
+from nextword.blocks import losses, rwkv
 from nextword.blocks.attention import Attention
 from nextword.blocks.cache import Reading
 from nextword.blocks.heads import SoftmaxHead, square_normalizers
@@ -37,7 +37,17 @@ from nextword.training.optimizers import make_optimizer
 from nextword.training.update import settle
 
 V, T = 30, 14
-MIXERS = ["window", "differential", "latent", "value-residual", "linear", "retnet", "mamba2", "delta"]
+MIXERS = [
+    "window",
+    "differential",
+    "latent",
+    "value-residual",
+    "linear",
+    "retnet",
+    "mamba2",
+    "delta",
+    "rwkv7",
+]
 MIXERS += ["lstm", "gru", "mingru", "minlstm", "sru", "qrnn", "mlstm", "slstm"]
 CASES: dict[str, dict[str, Any]] = {name: {"mixer": name} for name in MIXERS}
 CASES |= {name: {"weighing": name} for name in ("softcap", "sink", "off-by-one", "talking-heads", "sigmoid")}
@@ -175,6 +185,32 @@ def test_the_delta_rule_for_a_chunk_is_the_rule_token_by_token():
     torch.testing.assert_close(after, before, atol=1e-4, rtol=1e-4)
 
 
+def test_rwkv_for_a_chunk_is_its_rule_token_by_token():
+    """S(t) = Diag(w) S(t-1) - (a ∘ k̂) k̂ᵀ S(t-1) + k vᵀ, o = Sᵀ r, also with the smallest decays."""
+    torch.manual_seed(0)
+    r, k, v = (torch.randn(1, 2, 16, 8, dtype=torch.float64) for _ in range(3))
+    log_w = -torch.rand(1, 2, 16, 8, dtype=torch.float64) * 0.6065
+    log_w[:, 1] = -0.6065
+    gone = torch.nn.functional.normalize(torch.randn_like(r), dim=-1)
+    back, before = gone * torch.rand_like(r), torch.randn(1, 2, 8, 8, dtype=torch.float64)
+    found, after = rwkv.chunk(before, r, log_w, k, v, gone, back)
+    state = before
+    for t in range(16):
+        forgotten = gone[:, :, t, None] @ state
+        state = log_w[:, :, t].exp()[..., None] * state - back[:, :, t, :, None] * forgotten
+        state = state + k[:, :, t, :, None] * v[:, :, t, None]
+        torch.testing.assert_close((r[:, :, t, None] @ state)[..., 0, :], found[:, :, t])
+    torch.testing.assert_close(state, after)
+
+
+def test_rwkv_recalls_exactly_what_was_written_last_at_a_key():
+    keys = torch.eye(8)[None, None].expand(1, 2, 8, 8)
+    old, new, kept = torch.randn(1, 2, 8, 8), torch.randn(1, 2, 8, 8), torch.zeros(1, 2, 8, 8)
+    _, state = rwkv.chunk(torch.zeros(1, 2, 8, 8), keys, kept, keys, old, keys, keys)
+    _, state = rwkv.chunk(state, keys, kept, keys, new, keys, keys)  # a = 1 and w = 1: the old value goes
+    torch.testing.assert_close(state, new)
+
+
 def test_rotary_scores_see_distances_only_also_when_stretched():
     for scaling in ("linear", "ntk", "yarn", "llama3"):
         own = RotarySettings(scaling=scaling, factor=4.0)
@@ -309,7 +345,7 @@ def test_the_z_loss_is_the_square_of_the_normalizer_and_pushes_it_to_zero():
         square_normalizers(torch.nn.Linear(1, 1), features)
 
 
-BOUNDED = ["window", "linear", "retnet", "mamba2", "delta", "mlstm", "sru", "mingru", "lightconv"]
+BOUNDED = ["window", "linear", "retnet", "mamba2", "delta", "rwkv7", "mlstm", "sru", "mingru", "lightconv"]
 
 
 @pytest.mark.parametrize("mixer", BOUNDED)

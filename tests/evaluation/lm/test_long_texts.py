@@ -13,8 +13,8 @@ from nextword.evaluation.lm.streams import ScoreStream
 torch.set_num_threads(1)
 WINDOWED = ("window", "lightconv", "dynamicconv")
 LINEAR = (
-    "linear", "retnet", "mamba2", "delta", "lstm", "gru", "mingru", "minlstm", "sru", "qrnn", "mlstm",
-    "slstm",
+    "linear", "retnet", "mamba2", "delta", "rwkv7", "lstm", "gru", "mingru", "minlstm", "sru", "qrnn",
+    "mlstm", "slstm",
 )  # fmt: skip
 V, LONG = 40, 2**17
 MOST = 60  # MB that scoring may add, of a text whose attention would need gigabytes
