@@ -188,19 +188,22 @@ def test_the_delta_rule_for_a_chunk_is_the_rule_token_by_token():
 def test_rwkv_for_a_chunk_is_its_rule_token_by_token():
     """S(t) = Diag(w) S(t-1) - (a ∘ k̂) k̂ᵀ S(t-1) + k vᵀ, o = Sᵀ r, also with the smallest decays."""
     torch.manual_seed(0)
-    r, k, v = (torch.randn(1, 2, 16, 8, dtype=torch.float64) for _ in range(3))
-    log_w = -torch.rand(1, 2, 16, 8, dtype=torch.float64) * 0.6065
+    r, k, v = (torch.randn(1, 2, 32, 8, dtype=torch.float64) for _ in range(3))
+    log_w = -torch.rand(1, 2, 32, 8, dtype=torch.float64) * 0.6065
     log_w[:, 1] = -0.6065
     gone = torch.nn.functional.normalize(torch.randn_like(r), dim=-1)
     back, before = gone * torch.rand_like(r), torch.randn(1, 2, 8, 8, dtype=torch.float64)
     found, after = rwkv.chunk(before, r, log_w, k, v, gone, back)
     state = before
-    for t in range(16):
+    for t in range(32):
         forgotten = gone[:, :, t, None] @ state
         state = log_w[:, :, t].exp()[..., None] * state - back[:, :, t, :, None] * forgotten
         state = state + k[:, :, t, :, None] * v[:, :, t, None]
         torch.testing.assert_close((r[:, :, t, None] @ state)[..., 0, :], found[:, :, t])
     torch.testing.assert_close(state, after)
+    single = rwkv.chunk(*(part.float() for part in (before, r, log_w, k, v, gone, back)))
+    for part, exact in zip(single, (found, after), strict=True):
+        assert (part - exact).abs().max() < 2e-6 * exact.abs().max()
 
 
 def test_rwkv_recalls_exactly_what_was_written_last_at_a_key():
