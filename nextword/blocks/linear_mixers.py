@@ -2,7 +2,8 @@
 
 S = a S + k vᵀ, o = S q: what was read is one matrix, however long it was. Chunks of a row are computed as
 attention is, and S carries from chunk to chunk; token by token it is the recurrence itself. RetNet (Sun et
-al. 2023), linear attention (Katharopoulos et al. 2020); Mamba-2 and gated DeltaNet: `blocks.state_space`.
+al. 2023), linear attention (Katharopoulos et al. 2020); with a decay for each feature: `blocks.gated_linear`;
+Mamba-2 and gated DeltaNet: `blocks.state_space`.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class LinearMixer(FixedState):
     roles: ClassVar[Roles] = {"out": Role.OUT, "gain_V": Role.NORM}
     name: ClassVar[str] = "retnet"
     gated: ClassVar[bool] = True  # the output is gated by SiLU of the input
+    together: ClassVar[int] = CHUNK  # tokens of a chunk
 
     def __init__(self, shape: Shape, position: NoPosition) -> None:
         super().__init__()
@@ -73,8 +75,8 @@ class LinearMixer(FixedState):
         rates = [each.transpose(1, 2) for each in (decay_BTN, share_BTN)]
         made, sum_BNKV = [], state.sum_BNKV.float()
         with exact(x_BTD):
-            for at in range(0, x_BTD.shape[1], CHUNK):
-                q, k, v, decay, share = (each[:, :, at : at + CHUNK] for each in (*parts, *rates))
+            for at in range(0, x_BTD.shape[1], self.together):
+                q, k, v, decay, share = (each[:, :, at : at + self.together] for each in (*parts, *rates))
                 y_BNTV, sum_BNKV = self.chunk(q, k, v, decay, share, sum_BNKV)
                 made.append(y_BNTV)
         y_BTNV = torch.cat(made, dim=2).transpose(1, 2)[:, skip:]
@@ -106,8 +108,8 @@ class LinearMixer(FixedState):
         inner, bias = shape.heads * shape.head_size, shape.biased_attention
         into = linear(shape.width, (4 if cls.gated else 3) * inner, load.tokens, bias)
         out = linear(inner, shape.width, load.tokens, bias)
-        full, rest = divmod(load.length, CHUNK)
-        pairs = 2 * inner * load.rows * (full * CHUNK**2 + rest**2)
+        full, rest = divmod(load.length, cls.together)
+        pairs = 2 * inner * load.rows * (full * cls.together**2 + rest**2)
         carried = 2 * inner * shape.head_size * load.tokens
         own = cls.decay_cost(shape, load) + weights(shape.head_size)
         return into + out + own + Cost(0, pairs + carried)

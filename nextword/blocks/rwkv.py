@@ -21,6 +21,7 @@ from nextword.blocks.cache import Memory, Reading
 from nextword.blocks.convolution import empty_tail, with_tail
 from nextword.blocks.cost import Cost, Load, linear, weights
 from nextword.blocks.linear_mixers import Matrices
+from nextword.blocks.low_rank import LowRank
 from nextword.blocks.positions import NoPosition
 from nextword.blocks.recurrent_mixers import FixedState, refuse_both_sides
 from nextword.blocks.roles import Role, Roles
@@ -43,29 +44,6 @@ class RWKVSettings(Settings):
         le=2**12,
         description="inner width of decays, rates and gates; 0: an eighth of hidden, from 8",
     )
-
-
-class LowRank(nn.Module):
-    """x → f(x A) B + b: a vector for each token by two narrow matrices."""
-
-    roles: ClassVar[Roles] = {"down": Role.GATE, "up": Role.GATE}
-
-    def __init__(self, shape: Shape, rank: int, bias: Tensor | None = None) -> None:
-        super().__init__()
-        inner = shape.heads * shape.head_size
-        self.down = nn.Linear(shape.width, rank, bias=False)
-        self.up = nn.Linear(rank, inner, bias=bias is not None)
-        with torch.no_grad():
-            self.down.weight.normal_(std=0.1 * shape.width**-0.5)  # at first nearly the bias alone
-            self.up.weight.normal_(std=rank**-0.5)
-            if bias is not None:
-                self.up.bias.copy_(bias)
-
-    @staticmethod
-    def cost(shape: Shape, load: Load, rank: int, bias: bool = True) -> Cost:
-        """Count both matrices and the bias."""
-        inner = shape.heads * shape.head_size
-        return linear(shape.width, rank, load.tokens) + linear(rank, inner, load.tokens, bias)
 
 
 class RWKV7(FixedState):

@@ -294,6 +294,7 @@ SLOTS: dict[str, dict[str, str]] = {
         "value-residual": "nextword.blocks.attentions:ValueResidual",
         "linear": "nextword.blocks.linear_mixers:LinearAttention",
         "retnet": "nextword.blocks.linear_mixers:RetNet",
+        "gla": "nextword.blocks.gated_linear:GatedLinearAttention",
         "mamba2": "nextword.blocks.state_space:Mamba2",
         "delta": "nextword.blocks.state_space:GatedDelta",
         "rwkv7": "nextword.blocks.rwkv:RWKV7",

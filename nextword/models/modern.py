@@ -88,6 +88,7 @@ MODERN: tuple[Modification, ...] = (
     _one("muon", "Jordan et al. 2024", {"train.optimizer": "muon"}),
     _mixer("linear-attention", "Katharopoulos et al. 2020", "linear"),
     _mixer("retnet", "Sun et al. 2023"),
+    _mixer("gated-linear", "Yang et al. 2024", "gla"),
     _mixer("mamba2", "Dao & Gu 2024"),
     _mixer("gated-delta", "Yang et al. 2024", "delta"),
     _mixer("rwkv7", "Peng et al. 2025"),

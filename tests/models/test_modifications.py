@@ -34,7 +34,7 @@ SINGLE = {
     "mixture-of-experts", "switch-transformer", "product-key-memory", "modern/latent-attention",
     "modern/differential", "modern/hyper-dynamic", "modern/ngpt", "modern/shared-experts",
     "modern/linear-attention", "modern/retnet", "modern/mamba2", "modern/gated-delta", "modern/mlstm",
-    "modern/slstm", "modern/rwkv7",
+    "modern/slstm", "modern/rwkv7", "modern/gated-linear",
 }  # fmt: skip
 ROWS_BY_NAME = {row.name: row for row in TABLE}
 # Narang et al. 2021, table 1, with the exact integers of the code that was measured.

@@ -15,6 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from nextword.blocks import losses, rwkv
 from nextword.blocks.attention import Attention
 from nextword.blocks.cache import Reading
+from nextword.blocks.gated_linear import GatedLinearAttention
 from nextword.blocks.heads import SoftmaxHead, square_normalizers
 from nextword.blocks.hyper import DynamicHyperConnections, HyperConnections
 from nextword.blocks.linear_mixers import RetNet
@@ -185,6 +186,17 @@ def test_the_delta_rule_for_a_chunk_is_the_rule_token_by_token():
     torch.testing.assert_close(after, before, atol=1e-4, rtol=1e-4)
 
 
+def test_gated_linear_attention_for_a_chunk_is_its_rule_token_by_token():
+    part = GatedLinearAttention(SHAPE, NoPosition(SHAPE))
+    q, k, v = (torch.randn(1, 2, 9, 8) for _ in range(3))
+    decay_BXT, share, before = -torch.rand(1, 16, 9), torch.ones(1, 2, 9), torch.randn(1, 2, 8, 8)
+    found, after = part.chunk(q, k, v, decay_BXT, share, before)
+    for t in range(9):
+        before = before * decay_BXT[:, :, t].exp().view(1, 2, 8, 1) + k[:, :, t, :, None] * v[:, :, t, None]
+        torch.testing.assert_close((q[:, :, t, None] @ before)[..., 0, :], found[:, :, t])
+    torch.testing.assert_close(before, after)
+
+
 def test_rwkv_for_a_chunk_is_its_rule_token_by_token():
     """S(t) = Diag(w) S(t-1) - (a ∘ k̂) k̂ᵀ S(t-1) + k vᵀ, o = Sᵀ r, also with the smallest decays."""
     torch.manual_seed(0)
@@ -348,7 +360,19 @@ def test_the_z_loss_is_the_square_of_the_normalizer_and_pushes_it_to_zero():
         square_normalizers(torch.nn.Linear(1, 1), features)
 
 
-BOUNDED = ["window", "linear", "retnet", "mamba2", "delta", "rwkv7", "mlstm", "sru", "mingru", "lightconv"]
+BOUNDED = [
+    "window",
+    "linear",
+    "retnet",
+    "gla",
+    "mamba2",
+    "delta",
+    "rwkv7",
+    "mlstm",
+    "sru",
+    "mingru",
+    "lightconv",
+]
 
 
 @pytest.mark.parametrize("mixer", BOUNDED)

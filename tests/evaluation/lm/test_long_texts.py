@@ -13,7 +13,7 @@ from nextword.evaluation.lm.streams import ScoreStream
 torch.set_num_threads(1)
 WINDOWED = ("window", "lightconv", "dynamicconv")
 LINEAR = (
-    "linear", "retnet", "mamba2", "delta", "rwkv7", "lstm", "gru", "mingru", "minlstm", "sru", "qrnn",
+    "linear", "retnet", "gla", "mamba2", "delta", "rwkv7", "lstm", "gru", "mingru", "minlstm", "sru", "qrnn",
     "mlstm", "slstm",
 )  # fmt: skip
 V, LONG = 40, 2**17
