@@ -79,6 +79,9 @@ def from_json(value: Any) -> Facts:
 
 
 def _version(package: str) -> str:
+    """Return the version; that of a loaded torch, which knows its build (``2.13.0+cpu``), from itself."""
+    if package == "torch" and package in sys.modules:
+        return str(sys.modules[package].__version__)
     try:
         return version(package)
     except PackageNotFoundError:
