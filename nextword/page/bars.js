@@ -41,8 +41,9 @@ export function bars({ take, why, label }) {
   return { list, show };
 }
 
-/** A token may begin with a space or be nothing else; it is shown by its sign. */
+/** A token may begin with a space, end a line, or be nothing else; line ends and bare spaces are shown by their signs. */
 export function visible(text) {
-  if (text.trim() === "") return text.replace(/\n/g, "⏎").replace(/ /g, "␣").replace(/\t/g, "→") || "∅";
-  return shown(text.trim());
+  const signed = text.replace(/\n/g, "⏎").replace(/\t/g, "→");
+  if (text.trim() === "") return signed.replace(/ /g, "␣") || "∅";
+  return shown(signed.replace(/^ +| +$/g, ""));
 }

@@ -5,6 +5,7 @@ import test from "node:test";
 
 const folder = process.env.NEXTWORD_PAGE;
 const load = (name) => import(`${folder}/${name}`);
+const { visible } = await load("bars.js");
 const { cell, csv } = await load("csv.js");
 const { difference, heat, thing } = await load("colours.js");
 const { format, joined, list, parse } = await load("url.js");
@@ -27,6 +28,10 @@ test("an unknown screen is the first one, and what is empty is left out", () => 
   assert.deepEqual(parse("#nothing?text=a"), { screen: "next", state: { text: "a" } });
   assert.equal(format("runs", { x: "", y: null, run: "a" }), "#runs?run=a");
   assert.equal(format("runs", {}), "#runs");
+});
+
+test("tokens that differ in what cannot be seen look different", () => {
+  assert.deepEqual([" and", ".", ".\n\n", "\n", "\n ", " ", "\t", ""].map(visible), ["and", ".", ".⏎⏎", "⏎", "⏎␣", "␣", "→", "∅"]);
 });
 
 test("a spreadsheet never gets a formula", () => {
