@@ -1,9 +1,13 @@
 """Compiled functions: kept on disk where that is possible, and compiled in each process where it is not."""
 
+import re
+from pathlib import Path
+
 import numba
 import pytest
 from numba.core import caching
 
+import nextword
 from nextword.system.compiled import compiled, compiled_callback
 
 
@@ -34,3 +38,11 @@ def test_other_errors_are_not_taken_for_a_missing_place(monkeypatch):
     monkeypatch.setattr(numba, "njit", broken)
     with pytest.raises(RuntimeError, match="another reason"):
         compiled()(twice)
+
+
+def test_every_function_that_is_compiled_is_kept_in_this_way():
+    package = Path(nextword.__file__).parent
+    others = [
+        path for path in package.rglob("*.py") if re.search(r"\bnjit\b|\bcfunc\b", path.read_text("utf-8"))
+    ]
+    assert [path.relative_to(package).as_posix() for path in others] == ["system/compiled.py"]
