@@ -66,7 +66,7 @@ class RWKV7(FixedState):
         self.to_r = nn.Linear(shape.width, inner, bias)
         self.to_k = nn.Linear(shape.width, inner, bias)
         self.to_v = nn.Linear(shape.width, inner, bias)
-        # Features of a head forget at different speeds: from once in a thousand tokens to once in five.
+        # Features of a head forget at different speeds: over about 670 tokens to 6, w = exp(-e^-½ σ(b)).
         self.decay = LowRank(shape, rank, torch.linspace(-6.0, -1.0, self.size).repeat(self.heads))
         self.rate = LowRank(shape, rank, torch.zeros(inner))
         self.share = LowRank(shape, rank, torch.ones(inner)) if shape.index else None

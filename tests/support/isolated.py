@@ -29,10 +29,15 @@ def with_loopback() -> None:
 
 
 def without_writing() -> bool:
-    """Make every disk read-only for this process and its children; return whether writing fails."""
-    places = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    for place in places:
-        subprocess.run(["mount", "-o", "remount,bind,ro", place], capture_output=True)
+    """Make every disk read-only for this process and its children; return whether writing fails.
+
+    What a disk forbids already (``nosuid`` and the like) must be said again, or the change is refused.
+    """
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        place, options = line.split()[4:6]
+        kept = [each for each in options.split(",") if each != "rw"]
+        command = ["mount", "-o", ",".join(["remount", "bind", "ro", *kept]), place]
+        subprocess.run(command, capture_output=True)
     try:
         Path(sys.argv[1]).with_name("written").touch()
     except OSError:
@@ -51,14 +56,16 @@ def ask(address: str, model: str) -> Any:
 def main() -> None:
     """Serve, ask, end."""
     with_loopback()
-    is_read_only = without_writing()
+    if not without_writing():
+        print(json.dumps({"read only": False}))
+        return
     server = subprocess.Popen(_SERVE, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
         address = json.loads(server.stdout.readline())["address"]
         texts = [ask(address, Path(run).name) for run in sys.argv[1:]]
         server.send_signal(signal.SIGTERM)
-        print(json.dumps({"read only": is_read_only, "texts": texts, "exit": server.wait(120)}))
+        print(json.dumps({"read only": True, "texts": texts, "exit": server.wait(120)}))
     finally:
         server.kill()
 
